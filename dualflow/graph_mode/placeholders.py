@@ -12,6 +12,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
+from dualflow.function.debugging.assertions import GROUP
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, recording_graph
@@ -109,6 +110,9 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     graph = graph or get_default_graph()
     nodes = [node for part in _flat(inputs) for node in graph.nodes_of(part)]
     return graph.engine.group(_name(graph, name), list(dict.fromkeys(nodes)))
+
+
+GROUP.fill(group)
 
 
 @entry

@@ -14,8 +14,8 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.complex_numbers import conj
 
 
-class _OfOperator(LinearOperator):
-    """The base of operators that are derived from one other."""
+class _DerivedOperator(LinearOperator):
+    """The base of the adjoint and the inverse of another operator, whose hints they share."""
 
     _operator: Any
 
@@ -28,7 +28,7 @@ class _OfOperator(LinearOperator):
 
     @property
     def operator(self) -> LinearOperator:
-        """The operator that this one is derived from."""
+        """The other operator."""
         operator: LinearOperator = self._operator
         return operator
 
@@ -55,7 +55,7 @@ class _OfOperator(LinearOperator):
 
 @documented_hints
 @entry
-class LinearOperatorAdjoint(_OfOperator):
+class LinearOperatorAdjoint(_DerivedOperator):
     """The conjugate transposes of the matrices of another operator.
 
     Args:
@@ -127,15 +127,15 @@ class LinearOperatorAdjoint(_OfOperator):
 
 @documented_hints
 @entry
-class LinearOperatorInversion(_OfOperator):
+class LinearOperatorInversion(_DerivedOperator):
     """The inverses of the matrices of another operator: ``matmul`` solves with it, and ``solve`` multiplies.
 
     Args:
         operator: the other operator, whose hints this one shares.
 
     Raises:
-        InvalidArgumentError: ``operator`` is not invertible, or not square, by its hints; or a hint
-            contradicts them.
+        InvalidArgumentError: ``operator`` is not invertible, or not square, by its hints or these; or a hint
+            contradicts its.
 
     >>> import dualflow as df
     >>> a = df.linalg.LinearOperatorFullMatrix([[2.0, 0.0], [0.0, 4.0]], is_non_singular=True)
@@ -155,10 +155,10 @@ class LinearOperatorInversion(_OfOperator):
     ) -> None:
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         for hint in ("is_non_singular", "is_square"):
-            if getattr(operator, hint) is False or getattr(stated, hint) is False:
+            if False in (getattr(operator, hint), getattr(stated, hint)):
                 raise InvalidArgumentError(
-                    f"An inverse needs an operator whose {hint} is True or None, and {operator.name} has "
-                    f"{getattr(operator, hint)}; use df.linalg.pinv of its to_dense()."
+                    f"The inverse of {operator.name} needs {hint}=True or None, but the hint is False; use "
+                    "df.linalg.pinv of its to_dense()."
                 )
         self._set_up(operator, stated, "inverse", name or f"{operator.name}_inv")
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.tracebacks import entry
-from dualflow.function.debugging.assertions import assert_equal
+from dualflow.function.debugging.assertions import all_checks, assert_equal
+from dualflow.linear_operators.checks import assert_real, require_square
 from dualflow.linear_operators.circulant import LinearOperatorCirculant, as_complex
-from dualflow.linear_operators.diagonal import assert_real
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_parameter, broadcast_shapes, shape_vector
 from dualflow.linear_operators.property_hints import Hints, documented_hints
 from dualflow.ops.arrangement import matrix_transpose
-from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones, zeros_like
@@ -150,14 +150,28 @@ class LinearOperatorTridiag(LinearOperator):
 
     def _assert_self_adjoint(self) -> Any:
         above, main, below = self._three()
-        assert_real(main, "The diagonal contained imaginary parts, thus was not self-adjoint.")
+        main_message = "The diagonal contained imaginary parts, thus was not self-adjoint."
         message = "The diagonals beside the main one were not conjugate to each other."
-        return assert_equal(conj(below[..., 1:]), above[..., :-1], message=message)
+        return all_checks(
+            [
+                assert_real(main, main_message),
+                assert_equal(conj(below[..., 1:]), above[..., :-1], message=message),
+            ]
+        )
 
 
 def _as_diagonals(diagonals: Any, diagonals_format: str) -> Any:
-    if diagonals_format != "sequence":
-        return as_parameter(diagonals, "diagonals", 2)
+    if diagonals_format == "matrix":
+        matrix = as_parameter(diagonals, "diagonals", 2)
+        require_square(matrix, "diagonals")
+        return matrix
+    if diagonals_format == "compact":
+        compact = as_parameter(diagonals, "diagonals", 2)
+        if compact.shape[-2] not in (3, None):
+            raise InvalidArgumentError(
+                f'diagonals in the format "compact" have shape (..., 3, n), not {compact.shape}.'
+            )
+        return compact
     parts = list(diagonals)
     if len(parts) != 3:
         raise InvalidArgumentError(f"A sequence of diagonals has three, not {len(parts)}.")
@@ -255,9 +269,8 @@ class LinearOperatorToeplitz(LinearOperator):
     def _to_dense(self) -> Any:
         column, row = self._tensors()
         size = axis_size(column, -1)
-        elements = concat(
-            [reverse(column, [-1]), row[..., 1:]], -1
-        )  # from the lowest diagonal to the highest
+        # From the lowest diagonal to the highest:
+        elements = concat([reverse(column, [-1]), row[..., 1:]], -1)
         steps = count_up(size)
         return gather(elements, steps + (size - 1 - steps)[:, None], axis=-1)
 
@@ -267,7 +280,7 @@ class LinearOperatorToeplitz(LinearOperator):
 
     def _trace(self) -> Any:
         column, _ = self._tensors()
-        return cast(axis_size(column, -1), self.dtype) * column[..., 0]
+        return cast(axis_size(column, -1), self.dtype) * reduce_sum(column[..., :1], -1)  # 0 of no rows
 
     def _assert_self_adjoint(self) -> Any:
         message = "The first rows and the conjugate first columns differ, thus it was not self-adjoint."

@@ -64,7 +64,10 @@ def _entries(key: Any, batch: Shape) -> list[Any]:
 
 
 def _own_keys(keys: Sequence[Any], own: Shape, batch: Shape) -> list[Any]:
-    """The entries for the batch of a part, whose axes broadcast to those of the whole batch."""
+    """The entries of an index that apply to the batch of a part, which broadcasts to the whole batch.
+
+    The part lacks the first axes, or has size 1 where the whole batch has more.
+    """
     missing = len(batch) - len(own)
     result: list[Any] = []
     axis = 0
@@ -81,5 +84,5 @@ def _own_keys(keys: Sequence[Any], own: Shape, batch: Shape) -> list[Any]:
 
 
 def _of_one(key: Any) -> Any:
-    """The entry for an axis of size 1 that is repeated."""
+    """The entry for an axis of size 1 that broadcasting repeats."""
     return slice(None) if isinstance(key, slice) else 0

@@ -11,9 +11,10 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.core.tracebacks import entry
+from dualflow.function.debugging.assertions import all_checks
 from dualflow.linear_operators.linear_operator import LinearOperator
+from dualflow.linear_operators.operator_sequence import OperatorSequence
 from dualflow.linear_operators.parameters import (
-    as_operators,
     common_batch,
     common_batch_tensor,
     dimension,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 class BlockOperator(LinearOperator):
     """The base of block matrices, whose methods take and return a list of blocks as well as one tensor."""
 
+    _products_check_sizes = False
     _diagonal: list[Any]
     """The operators on the diagonal."""
 
@@ -221,11 +223,12 @@ class BlockOperator(LinearOperator):
         return _joined_vectors([operator.diag_part() for operator in self._diagonal])
 
     def _eigvals(self) -> Any:
-        self._require_square_blocks("eigvals()")
+        if not all_have(self._diagonal, "is_self_adjoint"):
+            return super()._eigvals()
         return _joined_vectors([operator.eigvals() for operator in self._diagonal])
 
     def _assert_non_singular(self) -> Any:
-        return [operator.assert_non_singular() for operator in self._diagonal][-1]
+        return all_checks([operator.assert_non_singular() for operator in self._diagonal])
 
     def _require_square_blocks(self, method: str) -> None:
         if any(operator.is_square is False for operator in self._diagonal):
@@ -245,7 +248,7 @@ def _joined_vectors(parts: Sequence[Any]) -> Any:
 
 @documented_hints
 @entry
-class LinearOperatorBlockDiag(BlockOperator):
+class LinearOperatorBlockDiag(OperatorSequence, BlockOperator):
     """The block diagonal matrix of operators.
 
     ``matmul``, ``solve`` and their like take a list of blocks as well, and then return one.
@@ -264,6 +267,9 @@ class LinearOperatorBlockDiag(BlockOperator):
     [[1.0, 2.0, 0.0], [3.0, 4.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
+    _described = "a block diagonal operator"
+    _separator = "_ds_"
+
     @entry
     def __init__(
         self,
@@ -275,29 +281,19 @@ class LinearOperatorBlockDiag(BlockOperator):
         name: str | None = None,
     ) -> None:
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._operators = self._diagonal = as_operators(operators, "a block diagonal operator")
-        name = name or "_ds_".join(operator.name for operator in self._operators)
-        parameters = {"operators": self._operators, **stated._asdict(), "name": name}
+        self._set_up(operators, stated, name)
+        self._diagonal = self._operators
+
+    def _implied_hints(self, stated: Hints) -> Hints:
         hints = stated
+        if stated.is_square and any(operator.is_square is False for operator in self._operators):
+            hints = hints._replace(is_square=None)  # True is the default, and may not hold
         for hint in ("is_non_singular", "is_self_adjoint", "is_positive_definite"):
             if all_have(self._operators, hint):
                 hints = hints.implying(
                     hint, True, f"All blocks have {hint}, hence their block diagonal matrix has."
                 )
-        super().__init__(self._operators[0].dtype, **hints._asdict(), name=name, parameters=parameters)
-
-    @property
-    def operators(self) -> list[LinearOperator]:
-        """The blocks."""
-        return self._operators
-
-    @property
-    def _composite_tensor_fields(self) -> tuple[str, ...]:
-        return ("operators",)
-
-    @property
-    def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, Any]:
-        return {"operators": [0] * len(self._operators)}
+        return hints
 
     def _apply_blocks(self, blocks: list[Any], adjoint: bool, adjoint_arg: bool) -> list[Any]:
         pairs = zip(self._operators, blocks, strict=True)
@@ -327,7 +323,7 @@ class LinearOperatorBlockDiag(BlockOperator):
         return concat(rows, -2)
 
     def _assert_self_adjoint(self) -> Any:
-        return [operator.assert_self_adjoint() for operator in self._operators][-1]
+        return all_checks([operator.assert_self_adjoint() for operator in self._operators])
 
     def _assert_positive_definite(self) -> Any:
-        return [operator.assert_positive_definite() for operator in self._operators][-1]
+        return all_checks([operator.assert_positive_definite() for operator in self._operators])

@@ -1,4 +1,4 @@
-"""Circulant matrices, which Fourier transforms make diagonal, and block circulant ones."""
+"""Circulant and block circulant matrices, which are diagonal in the Fourier basis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dualflow.core.dtypes import as_dtype, complex64, complex128, finfo, float64
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry
 from dualflow.function.debugging.assertions import assert_less, assert_positive
-from dualflow.linear_operators.diagonal import assert_no_zeros, assert_real
+from dualflow.linear_operators.checks import assert_no_zeros, assert_real
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_parameter, shape_vector
 from dualflow.linear_operators.property_hints import Hints, commuting_product, documented_hints, hints_of
@@ -36,20 +36,32 @@ def as_complex(x: Any) -> Any:
 
 @entry
 class CirculantOperator(LinearOperator):
-    """Base of circulant matrices: ``A @ x`` is the inverse transform of the spectrum times ``x``'s."""
+    """The base of circulant matrices: ``A @ x`` is ``ifft(spectrum * fft(x))``."""
 
     block_depth: ClassVar[int] = 1
     """The number of axes of the spectrum that are transformed."""
 
-    def _set_up(self, spectrum: Any, dtype: Any, stated: Hints, name: str) -> None:
-        """Check the spectrum and the hints, and store them."""
+    @entry
+    def __init__(
+        self,
+        spectrum: TensorLike,
+        input_output_dtype: DTypeLike = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str | None = None,
+    ) -> None:
+        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         self._spectrum = as_parameter(spectrum, "spectrum", self.block_depth)
         hints = stated.implying("is_square", True, "A circulant matrix is always square.")
         if not self._spectrum.dtype.is_complex:
             reason = "A circulant matrix of a real spectrum is always self-adjoint."
             hints = hints.implying("is_self_adjoint", True, reason)
-        parameters = {"spectrum": spectrum, "input_output_dtype": dtype, **stated._asdict(), "name": name}
-        super().__init__(as_dtype(dtype), **hints._asdict(), name=name, parameters=parameters)
+        name = name or type(self).__name__
+        parameters = {"spectrum": spectrum, "input_output_dtype": input_output_dtype, **stated._asdict()}
+        parameters["name"] = name
+        super().__init__(as_dtype(input_output_dtype), **hints._asdict(), name=name, parameters=parameters)
         self._input_output_dtype = self.dtype
 
     @property
@@ -100,7 +112,7 @@ class CirculantOperator(LinearOperator):
         return kernel
 
     def _filtered(self, x: Any, factors: Any) -> Any:
-        """The matrices ``x`` with columns transformed, multiplied by ``factors``, and transformed back."""
+        """``ifft(factors * fft(x))`` of each column of the matrices ``x``."""
         columns = matrix_transpose(cast(x, factors.dtype))
         *batch, width, rows = axis_sizes(columns)
         blocks = self._block_sizes()
@@ -179,7 +191,7 @@ class CirculantOperator(LinearOperator):
         return assert_real(self._spectrum, "Not self-adjoint: the spectrum contained imaginary parts.")
 
     def _of_spectrum(self, spectrum: Any, hints: Hints) -> Any:
-        return type(self)(spectrum, self.dtype, **hints._asdict())  # type: ignore[arg-type]  # of its subclasses
+        return type(self)(spectrum, self.dtype, **hints._asdict())
 
     def _linop_adjoint(self) -> Any:
         return self._of_spectrum(conj(self._spectrum), hints_of(self))
@@ -222,20 +234,6 @@ class LinearOperatorCirculant(CirculantOperator):
     [[1.0, 0.0, 2.0], [2.0, 1.0, 0.0], [0.0, 2.0, 1.0]]
     """
 
-    @entry
-    def __init__(
-        self,
-        spectrum: TensorLike,
-        input_output_dtype: DTypeLike = complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorCirculant",
-    ) -> None:
-        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._set_up(spectrum, input_output_dtype, stated, name)
-
 
 @documented_hints
 @entry
@@ -258,20 +256,6 @@ class LinearOperatorCirculant2D(CirculantOperator):
 
     block_depth = 2
 
-    @entry
-    def __init__(
-        self,
-        spectrum: TensorLike,
-        input_output_dtype: DTypeLike = complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorCirculant2D",
-    ) -> None:
-        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._set_up(spectrum, input_output_dtype, stated, name)
-
 
 @documented_hints
 @entry
@@ -293,17 +277,3 @@ class LinearOperatorCirculant3D(CirculantOperator):
     """
 
     block_depth = 3
-
-    @entry
-    def __init__(
-        self,
-        spectrum: TensorLike,
-        input_output_dtype: DTypeLike = complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorCirculant3D",
-    ) -> None:
-        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._set_up(spectrum, input_output_dtype, stated, name)

@@ -10,10 +10,12 @@ from typing import Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry
+from dualflow.function.debugging.assertions import all_checks
 from dualflow.linear_operators.adjoint_and_inverse import LinearOperatorAdjoint
 from dualflow.linear_operators.dense import LinearOperatorLowerTriangular
 from dualflow.linear_operators.linear_operator import LinearOperator
-from dualflow.linear_operators.parameters import as_operators, common_batch, common_batch_tensor, shape_vector
+from dualflow.linear_operators.operator_sequence import OperatorSequence
+from dualflow.linear_operators.parameters import common_batch, common_batch_tensor, shape_vector
 from dualflow.linear_operators.property_hints import Hints, all_have, documented_hints
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.arrangement import expand_dims
@@ -21,7 +23,7 @@ from dualflow.ops.arrangement import expand_dims
 
 @documented_hints
 @entry
-class LinearOperatorComposition(LinearOperator):
+class LinearOperatorComposition(OperatorSequence):
     """The product of operators: the last of them is applied first.
 
     Args:
@@ -39,6 +41,9 @@ class LinearOperatorComposition(LinearOperator):
     [21.0, 43.0]
     """
 
+    _described = "a composition"
+    _separator = "_o_"
+
     @entry
     def __init__(
         self,
@@ -50,24 +55,23 @@ class LinearOperatorComposition(LinearOperator):
         name: str | None = None,
     ) -> None:
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._operators = as_operators(operators, "a composition")
-        name = name or "_o_".join(operator.name for operator in self._operators)
-        parameters = {"operators": self._operators, **stated._asdict(), "name": name}
-        hints = _implied_hints(stated, self._operators)
-        super().__init__(self._operators[0].dtype, **hints._asdict(), name=name, parameters=parameters)
+        self._set_up(operators, stated, name)
 
-    @property
-    def operators(self) -> list[LinearOperator]:
-        """The factors."""
-        return self._operators
-
-    @property
-    def _composite_tensor_fields(self) -> tuple[str, ...]:
-        return ("operators",)
-
-    @property
-    def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, Any]:
-        return {"operators": [0] * len(self._operators)}
+    def _implied_hints(self, stated: Hints) -> Hints:
+        hints, operators = stated, self._operators
+        if all_have(operators, "is_non_singular"):
+            reason = "The composition of non-singular operators is always non-singular."
+            hints = hints.implying("is_non_singular", True, reason)
+        if len(operators) == 1 and operators[0].is_self_adjoint:
+            hints = hints.implying("is_self_adjoint", True, "The only factor is self-adjoint.")
+        if not is_gram_product(operators):
+            return hints
+        reason = "The composition has the form A @ A.H, which is always square and self-adjoint."
+        hints = hints.implying("is_self_adjoint", True, reason).implying("is_square", True, reason)
+        if hints.is_non_singular:
+            reason = "The composition is non-singular and of the form A @ A.H, hence positive definite."
+            hints = hints.implying("is_positive_definite", True, reason)
+        return hints
 
     def _shape(self) -> Shape:
         for left, right in zip(self._operators, self._operators[1:], strict=False):
@@ -92,7 +96,13 @@ class LinearOperatorComposition(LinearOperator):
             result = operator.matmul(result, adjoint=adjoint)
         return result
 
+    def _has_square_factors(self) -> bool:
+        """Whether all factors are square, or may be: a product of rectangular ones can be square too."""
+        return all(operator.is_square is not False for operator in self._operators)
+
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        if not self._has_square_factors():
+            return super()._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
         first, *others = reversed(self._operators) if adjoint else self._operators
         result = first.solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
         for operator in others:
@@ -100,15 +110,19 @@ class LinearOperatorComposition(LinearOperator):
         return result
 
     def _determinant(self) -> Any:
+        if not self._has_square_factors():
+            return super()._determinant()
         return reduce(mul, [operator.determinant() for operator in self._operators])
 
     def _log_abs_determinant(self) -> Any:
+        if not self._has_square_factors():
+            return super()._log_abs_determinant()
         return reduce(add, [operator.log_abs_determinant() for operator in self._operators])
 
     def _assert_non_singular(self) -> Any:
-        if not all_have(self._operators, "is_square"):
+        if not self._has_square_factors():
             return super()._assert_non_singular()
-        return [operator.assert_non_singular() for operator in self._operators][-1]
+        return all_checks([operator.assert_non_singular() for operator in self._operators])
 
     def _linop_cholesky(self) -> Any:
         factor = self._operators[0]
@@ -116,10 +130,9 @@ class LinearOperatorComposition(LinearOperator):
             return super()._linop_cholesky()
         if not isinstance(factor, LinearOperatorLowerTriangular):
             return super()._linop_cholesky()
-        if factor.is_positive_definite:
+        if factor.is_positive_definite and not factor.dtype.is_complex:  # else the diagonal may be complex
             return factor
-        # factor @ D has a positive diagonal, for D of the signs; and (factor D) (factor D)^H = factor
-        # factor^H
+        # D = diag(1 / signs) is unitary: L D has a positive diagonal, and (L D) (L D)^H = L L^H.
         signs = expand_dims(sign(factor.diag_part()), -2)
         return LinearOperatorLowerTriangular(
             factor.tril / signs,
@@ -139,20 +152,3 @@ def _are_adjoint(a: Any, b: Any) -> bool:
     if a is b:
         return bool(a.is_self_adjoint)
     return any(isinstance(x, LinearOperatorAdjoint) and x.operator is y for x, y in ((a, b), (b, a)))
-
-
-def _implied_hints(hints: Hints, operators: Sequence[Any]) -> Hints:
-    if all_have(operators, "is_non_singular"):
-        reason = "The composition of non-singular operators is always non-singular."
-        hints = hints.implying("is_non_singular", True, reason)
-    is_gram = is_gram_product(operators)
-    if is_gram or (len(operators) == 1 and operators[0].is_self_adjoint):
-        hints = hints.implying(
-            "is_self_adjoint", True, "The composition is self-adjoint, as its form A @ A.H is."
-        )
-    if is_gram:
-        hints = hints.implying("is_square", True, "The composition has the form A @ A.H, hence is square.")
-    if is_gram and hints.is_non_singular:
-        reason = "The composition is non-singular and of the form A @ A.H, hence positive definite."
-        hints = hints.implying("is_positive_definite", True, reason)
-    return hints

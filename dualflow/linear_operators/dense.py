@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry
-from dualflow.linear_operators.diagonal import assert_no_zeros
+from dualflow.linear_operators.checks import assert_no_zeros, require_square
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_parameter
 from dualflow.linear_operators.property_hints import Hints, documented_hints
@@ -97,7 +97,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
             read; the leading axes are the batch.
 
     Raises:
-        InvalidArgumentError: ``tril`` has fewer than two axes; or a hint contradicts the structure.
+        InvalidArgumentError: ``tril`` holds no square matrices; or a hint contradicts the structure.
         DTypeError: ``tril`` holds integers.
 
     >>> import dualflow as df
@@ -119,12 +119,13 @@ class LinearOperatorLowerTriangular(LinearOperator):
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         hints = stated.implying("is_square", True, "A lower triangular operator is always square.")
         self._tril = as_parameter(tril, "tril", 2)
+        require_square(self._tril, "tril")
         parameters = {"tril": tril, **stated._asdict(), "name": name}
         super().__init__(self._tril.dtype, **hints._asdict(), name=name, parameters=parameters)
 
     @property
     def tril(self) -> Tensor:
-        """The matrices as they were given, with the elements above the diagonal."""
+        """The argument ``tril``, which includes the elements above the diagonals."""
         matrix: Tensor = self._tril
         return matrix
 

@@ -1,4 +1,4 @@
-"""Slots: operators derived from others, whose classes are defined in terms of the base class."""
+"""Slots for the functions by which the base class creates operators of its subclasses."""
 
 from __future__ import annotations
 

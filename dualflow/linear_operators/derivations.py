@@ -18,6 +18,7 @@ from dualflow.linear_operators.derivation_slots import ADJOINT, CHOLESKY, INVERS
 from dualflow.linear_operators.diagonal import LinearOperatorDiag, LinearOperatorScaledIdentity
 from dualflow.linear_operators.identities import LinearOperatorIdentity, LinearOperatorZeros
 from dualflow.linear_operators.linear_operator import LinearOperator
+from dualflow.linear_operators.parameters import common_batch, common_batch_tensor, dimension
 from dualflow.linear_operators.property_hints import (
     commuting_product,
     hints_of,
@@ -76,25 +77,38 @@ def _rule(rules: Rules, left: Any, right: Any) -> Rule | None:
     return None
 
 
-def _left(left: Any, right: Any) -> LinearOperator:
-    operator: LinearOperator = left
-    return operator
+def _by_identity(operator: Any, identity: Any, factors: list[Any]) -> LinearOperator:
+    """The product of an operator and an identity: the operator, unless the identity extends its batch."""
+    result: LinearOperator = operator
+    if identity.batch_shape.rank:
+        batch = common_batch(factors)
+        if not batch.is_fully_defined() or batch != operator.batch_shape:
+            result = LinearOperatorComposition(factors, **hints_of(operator)._asdict())
+    return result
 
 
 def _right(left: Any, right: Any) -> LinearOperator:
-    operator: LinearOperator = right
-    return operator
+    return _by_identity(right, left, [left, right])
+
+
+def _left(left: Any, right: Any) -> LinearOperator:
+    return _by_identity(left, right, [left, right])
+
+
+def _left_inverse(left: Any, right: Any) -> LinearOperator:
+    return _left(left.inverse(), right)
 
 
 def _zeros(left: Any, right: Any) -> LinearOperator:
-    """The product with zeros, of square operators."""
-    if not left.is_square or not right.is_square:
-        raise InvalidArgumentError(
-            f"A product with zeros needs square operators, but the shapes are {left.shape} and "
-            f"{right.shape}; create LinearOperatorZeros of the shape of the product."
-        )
-    operator: LinearOperator = left if isinstance(left, LinearOperatorZeros) else right
-    return operator
+    """The product with zeros: zeros of its shape."""
+    batch: Any = common_batch([left, right])
+    if not batch.is_fully_defined():
+        batch = common_batch_tensor([left, right])
+    is_square = product(left, right).is_square
+    rows, columns = dimension(left, -2), dimension(right, -1)
+    return LinearOperatorZeros(
+        rows, columns, batch, left.dtype, is_self_adjoint=is_square, is_square=is_square
+    )
 
 
 def _diag(left: Any, right: Any, diagonal: Any) -> LinearOperator:
@@ -168,11 +182,11 @@ _PRODUCTS: Final[Rules] = (
     ),
     (LinearOperatorBlockDiag, LinearOperatorBlockDiag, _of_blocks("matmul")),
 )
-"""For pairs of classes, the product of two operators; the first rule that fits counts."""
+"""The rules for products: the classes of both operators, and the product. The first that fits applies."""
 
 _SOLUTIONS: Final[Rules] = (
     (LinearOperatorIdentity, LinearOperator, _right),
-    (LinearOperator, LinearOperatorIdentity, lambda a, b: a.inverse()),
+    (LinearOperator, LinearOperatorIdentity, _left_inverse),
     (LinearOperatorDiag, LinearOperatorDiag, lambda a, b: _diag(a, b, b.diag / a.diag)),
     (
         LinearOperatorDiag,
@@ -196,4 +210,4 @@ _SOLUTIONS: Final[Rules] = (
     ),
     (LinearOperatorBlockDiag, LinearOperatorBlockDiag, _of_blocks("solve")),
 )
-"""For pairs of classes, the inverse of the first operator times the second."""
+"""The rules for solutions, the inverse of the first operator times the second."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry
-from dualflow.function.debugging.assertions import assert_equal, assert_positive
+from dualflow.function.debugging.assertions import assert_positive
+from dualflow.linear_operators.checks import assert_no_zeros, assert_real
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_parameter, as_size, shape_vector
 from dualflow.linear_operators.property_hints import Hints, documented_hints, hints_of
@@ -15,9 +16,9 @@ from dualflow.ops.arithmetic import abs as absolute
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal
-from dualflow.ops.complex_numbers import conj, imag, real
+from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor, ones, zeros_like
+from dualflow.ops.creation import convert_to_tensor, ones
 from dualflow.ops.linear_algebra.diagonals import diag as diagonal_matrix
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.reduction import reduce_max, reduce_min, reduce_prod
@@ -27,16 +28,6 @@ from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
-
-
-def assert_no_zeros(x: Any, message: str) -> Any:
-    """A check that no element is 0."""
-    return assert_positive(absolute(x), message=message)
-
-
-def assert_real(x: Any, message: str) -> Any:
-    """A check that the imaginary parts are 0; None for real numbers."""
-    return assert_equal(imag(x), zeros_like(imag(x)), message=message) if x.dtype.is_complex else None
 
 
 @documented_hints
@@ -160,7 +151,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
     Args:
         num_rows: the number of rows: an integer, or an integer scalar.
         multiplier: the factors, floats or complex numbers of the shape of the batch.
-        assert_proper_shapes: ignored: sizes that don't fit are always errors.
+        assert_proper_shapes: ignored; sizes are always checked, dynamic ones when a function runs.
 
     Raises:
         InvalidArgumentError: ``num_rows`` is negative; or a hint contradicts the structure.
@@ -171,6 +162,8 @@ class LinearOperatorScaledIdentity(LinearOperator):
     >>> triple.matvec([1.0, 2.0]).numpy().tolist(), float(triple.trace())
     ([3.0, 6.0], 6.0)
     """
+
+    _products_check_sizes = False
 
     @entry
     def __init__(
@@ -221,7 +214,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
         return shape_vector(sizes_of(convert_to_tensor(self._multiplier)), self._num_rows, self._num_rows)
 
     def _factor(self, axes: int, adjoint: bool = False) -> Any:
-        """The factors, with new axes for those of a matrix or of its diagonal."""
+        """The multipliers with new last axes: two for those of a matrix, one for that of its diagonal."""
         factors = conj(self._multiplier) if adjoint else convert_to_tensor(self._multiplier)
         return factors[(..., *[None] * axes)]
 

@@ -1,4 +1,7 @@
-"""Rules by which functions of ``df.linalg`` compute with linear operators."""
+"""What functions of ``df.linalg`` compute of linear operators: a rule for each.
+
+Names of ops are ignored, and so are ``a_is_sparse`` and ``b_is_sparse``, which change no result.
+"""
 
 from __future__ import annotations
 

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 _SIZES: Final = ("num_rows", "num_columns", "batch_shape")
 
 
-class _OfSize(LinearOperator):
-    """The base of operators of a number of rows and columns, whose batch is given or that of a tensor."""
+class _SizedOperator(LinearOperator):
+    """The base of operators that hold their sizes and the shape of a batch, but no elements."""
 
+    _products_check_sizes = False
     _num_rows: Any
     _num_columns: Any
     _batch_shape: Any = None
@@ -37,15 +38,15 @@ class _OfSize(LinearOperator):
     def _composite_tensor_prefer_static_fields(self) -> tuple[str, ...]:
         return tuple(name for name in self._composite_tensor_fields if name in _SIZES)
 
-    def _batch_of(self) -> Shape:
-        """The static shape of the batch."""
+    def _static_batch(self) -> Shape:
+        """The shape of the batch, with None for dynamic sizes."""
         if self._batch_shape is None or isinstance(self._batch_shape, Shape):
             return self._batch_shape or Shape(())
         return Shape([None] * self._batch_shape.shape[0])
 
     def _shape(self) -> Shape:
         sizes = [n if isinstance(n, int) else None for n in (self._num_rows, self._num_columns)]
-        return Shape((*self._batch_of(), *sizes))
+        return Shape((*self._static_batch(), *sizes))
 
     def _shape_tensor(self) -> Any:
         return shape_vector(self._batch_vector(), self._num_rows, self._num_columns)
@@ -86,14 +87,14 @@ class _OfSize(LinearOperator):
 
 @documented_hints
 @entry
-class LinearOperatorIdentity(_OfSize):
+class LinearOperatorIdentity(_SizedOperator):
     """The identity matrix.
 
     Args:
         num_rows: the number of rows: an integer, or an integer scalar.
         batch_shape: the shape of a batch: integers; None for a single matrix.
         dtype: the dtype of the elements; None for float32.
-        assert_proper_shapes: ignored: sizes that don't fit are always errors.
+        assert_proper_shapes: ignored; sizes are always checked, dynamic ones when a function runs.
 
     Raises:
         InvalidArgumentError: a size is negative, or a hint is not True.
@@ -174,7 +175,7 @@ class LinearOperatorIdentity(_OfSize):
 
 @documented_hints
 @entry
-class LinearOperatorZeros(_OfSize):
+class LinearOperatorZeros(_SizedOperator):
     """The matrix of zeros.
 
     Args:
@@ -182,7 +183,7 @@ class LinearOperatorZeros(_OfSize):
         num_columns: the number of columns; None for as many as rows.
         batch_shape: the shape of a batch: integers; None for a single matrix.
         dtype: the dtype of the elements; None for float32.
-        assert_proper_shapes: ignored: sizes that don't fit are always errors.
+        assert_proper_shapes: ignored; sizes are always checked, dynamic ones when a function runs.
 
     Raises:
         InvalidArgumentError: a size is negative; or a hint, such as ``is_square`` for other sizes, is wrong.
@@ -263,9 +264,6 @@ class LinearOperatorZeros(_OfSize):
         return zeros(self._diagonal_shape(), self.dtype)
 
     _eigvals = _diag_part
-
-    def _add_to_tensor(self, x: Any) -> Any:
-        return self._with_batch_of(x)
 
     def _assert_self_adjoint(self) -> None:
         """Passes for square matrices, by construction."""

@@ -11,9 +11,10 @@ from typing import Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry
+from dualflow.function.debugging.assertions import all_checks
 from dualflow.linear_operators.linear_operator import LinearOperator
+from dualflow.linear_operators.operator_sequence import OperatorSequence
 from dualflow.linear_operators.parameters import (
-    as_operators,
     common_batch,
     common_batch_tensor,
     dimension,
@@ -28,7 +29,7 @@ from dualflow.ops.tensor_sizes import axis_sizes
 
 @documented_hints
 @entry
-class LinearOperatorKronecker(LinearOperator):
+class LinearOperatorKronecker(OperatorSequence):
     """The Kronecker product of operators: each element of the first times the matrix of the others.
 
     Args:
@@ -45,6 +46,9 @@ class LinearOperatorKronecker(LinearOperator):
     [1.0, 0.0, 2.0, 0.0]
     """
 
+    _described = "a Kronecker product"
+    _separator = "_x_"
+
     @entry
     def __init__(
         self,
@@ -56,29 +60,16 @@ class LinearOperatorKronecker(LinearOperator):
         name: str | None = None,
     ) -> None:
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._operators = as_operators(operators, "a Kronecker product")
-        name = name or "_x_".join(operator.name for operator in self._operators)
-        parameters = {"operators": self._operators, **stated._asdict(), "name": name}
+        self._set_up(operators, stated, name)
+
+    def _implied_hints(self, stated: Hints) -> Hints:
         hints = stated
         for hint in ("is_non_singular", "is_self_adjoint", "is_positive_definite"):
             if all_have(self._operators, hint):
                 hints = hints.implying(
                     hint, True, f"All factors of the Kronecker product have {hint}, hence it has."
                 )
-        super().__init__(self._operators[0].dtype, **hints._asdict(), name=name, parameters=parameters)
-
-    @property
-    def operators(self) -> list[LinearOperator]:
-        """The factors."""
-        return self._operators
-
-    @property
-    def _composite_tensor_fields(self) -> tuple[str, ...]:
-        return ("operators",)
-
-    @property
-    def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, Any]:
-        return {"operators": [0] * len(self._operators)}
+        return hints
 
     def _shape(self) -> Shape:
         rows = [operator.range_dimension for operator in self._operators]
@@ -104,18 +95,19 @@ class LinearOperatorKronecker(LinearOperator):
     def _applied(self, x: Any, method: str, adjoint: bool, adjoint_arg: bool) -> Any:
         """``matmul`` or ``solve`` of each factor along its own axis: ``(A x B) vec(X) = vec(A X B^T)``.
 
-        Each application turns the axis of its factor, the last one, into the first one, so that the columns
-        of ``x``, which begin as the first axis, end as the last one.
+        The rows of ``x`` are axes, one for each factor, and its columns are the first axis. For two factors:
+        ``[n, a, b]`` is reshaped to ``[n * a, b]``, B makes it ``[b', n * a]``; that is reshaped to
+        ``[b' * n, a]``, and A makes it ``[a', b' * n]``: the rows of the result, then its columns.
         """
         result = conj(x) if adjoint_arg else matrix_transpose(x)
         width = axis_sizes(result)[-2]
         for operator in reversed(self._operators):
             *batch, rows, elements = axis_sizes(result)
             size = dimension(operator, -2 if adjoint else -1)
-            result = reshape(result, [*batch, _quotient(rows * elements, size), size])
+            result = reshape(result, [*batch, _rows_for_reshape(rows * elements, size), size])
             result = getattr(operator, method)(conj(result), adjoint=adjoint, adjoint_arg=True)
         *batch, rows, elements = axis_sizes(result)
-        return reshape(result, [*batch, _quotient(rows * elements, width), width])
+        return reshape(result, [*batch, _rows_for_reshape(rows * elements, width), width])
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._applied(x, "matmul", adjoint, adjoint_arg)
@@ -124,9 +116,9 @@ class LinearOperatorKronecker(LinearOperator):
         return self._applied(rhs, "solve", adjoint, adjoint_arg)
 
     def _exponents(self) -> list[Any]:
-        """For each factor the number of rows of the product by its own."""
-        total = self.domain_dimension_tensor()
-        return [cast(total // operator.domain_dimension_tensor(), self.dtype) for operator in self._operators]
+        """For each factor the number of rows of the others: ``det(A x B) = det(A) ** b * det(B) ** a``."""
+        sizes = [dimension(operator, -1) for operator in self._operators]
+        return [cast(prod([*sizes[:i], *sizes[i + 1 :]]), self.dtype) for i in range(len(sizes))]
 
     def _determinant(self) -> Any:
         pairs = zip(self._operators, self._exponents(), strict=True)
@@ -151,6 +143,8 @@ class LinearOperatorKronecker(LinearOperator):
         return reduce(_outer_matrix, [operator.to_dense() for operator in self._operators])
 
     def _eigvals(self) -> Any:
+        if not all_have(self._operators, "is_self_adjoint"):
+            return super()._eigvals()
         return reduce(_outer_vector, [operator.eigvals() for operator in self._operators])
 
     def _assert_of_factors(self, check: str) -> Any:
@@ -158,7 +152,7 @@ class LinearOperatorKronecker(LinearOperator):
             raise InvalidArgumentError(
                 f"{check}() of a Kronecker product needs square factors; give them the hint is_square=True."
             )
-        return [getattr(operator, check)() for operator in self._operators][-1]
+        return all_checks([getattr(operator, check)() for operator in self._operators])
 
     def _assert_non_singular(self) -> Any:
         return self._assert_of_factors("assert_non_singular")
@@ -181,8 +175,8 @@ def _outer_matrix(a: Any, b: Any) -> Any:
     return reshape(product, [*batch, rows * inner_rows, columns * inner_columns])
 
 
-def _quotient(elements: Any, size: Any) -> Any:
-    """The number of rows of ``size`` elements."""
+def _rows_for_reshape(elements: Any, size: Any) -> Any:
+    """The number of rows of ``size`` elements; -1, which reshape computes, if a number is dynamic."""
     if isinstance(elements, int) and isinstance(size, int):
         return elements // size if size else 0
     return -1

@@ -9,7 +9,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.core.tracebacks import entry
 from dualflow.function.debugging.assertions import assert_equal, assert_less, assert_positive
-from dualflow.linear_operators import function_rules as function_rules  # which are registered
+from dualflow.linear_operators import function_rules as function_rules  # the import registers them
 from dualflow.linear_operators.batch_slices import sliced
 from dualflow.linear_operators.derivation_slots import ADJOINT, CHOLESKY, INVERSE, PRODUCT, SOLUTION
 from dualflow.linear_operators.operator_shape import OperatorShape
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @entry
 class LinearOperator(OperatorShape):
-    """The base of linear operators: batches of matrices that are given by fewer numbers than their elements.
+    """The base of linear operators: batches of matrices that are stored without all of their elements.
 
     ``matmul``, ``solve``, ``determinant`` and their like use the structure of the matrices. Operators are
     structures of their tensors: traced functions take and return them, and gradients flow to the tensors.
@@ -446,22 +446,13 @@ class LinearOperator(OperatorShape):
             )
         return tensor
 
-    def _check_size(self, own_axis: int, x: Any, axis: int, name: str) -> None:
-        """Raise an error unless an axis of the argument fits an axis of the matrices."""
-        size = self.range_dimension if own_axis == -2 else self.domain_dimension
-        if len(x.shape) < -axis:
-            raise InvalidArgumentError(
-                f"{name} has {-axis} axes or more, but its shape is {x.shape}; add axes."
-            )
-        actual = x.shape[axis]
-        if size is not None and actual is not None and size != actual:
-            raise InvalidArgumentError(
-                f"{self.name} of shape {self.shape} takes {name} with {size} elements along axis {axis}, but "
-                f"its shape is {x.shape}; reshape or transpose it."
-            )
-
     def _factors(self, x: Any, adjoint: bool, adjoint_arg: bool, name: str) -> tuple[Any, Any]:
         """The two operators of a product or a solution."""
+        if x.dtype is not self.dtype:
+            raise DTypeError(
+                f"{self.name} takes {self.dtype.name}, but {name}, {x.name}, has dtype {x.dtype.name}; build "
+                "both from tensors of one dtype."
+            )
         left = self.adjoint() if adjoint else self
         right = x.adjoint() if adjoint_arg else x
         if None not in (left.domain_dimension, right.range_dimension) and (
@@ -472,12 +463,6 @@ class LinearOperator(OperatorShape):
                 f"but {right.name} has {right.range_dimension}."
             )
         return left, right
-
-    def _require_square(self, what: str) -> None:
-        if self.is_square is False:
-            raise UnimplementedError(
-                f"{what} needs square matrices, but the shape of {self.name} is {self.shape}."
-            )
 
     def _require_solvable(self) -> None:
         self._require_square("A solution")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.tracebacks import entry
 from dualflow.linear_operators.diagonal import LinearOperatorDiag
@@ -48,7 +48,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     Raises:
         InvalidArgumentError: the sizes don't fit; or a hint contradicts what follows from the others.
-        DTypeError: ``u``, ``v`` or ``diag_update`` holds integers.
+        DTypeError: ``u``, ``v`` or ``diag_update`` has another dtype than ``base_operator``.
 
     >>> import dualflow as df
     >>> base = df.linalg.LinearOperatorDiag([1.0, 1.0], is_positive_definite=True)
@@ -91,6 +91,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         self._v = as_parameter(v, "v", 2) if self._has_v else self._u
         self._diag_update = None if diag_update is None else as_parameter(diag_update, "diag_update", 1)
         self._is_diag_update_positive = True if diag_update is None else is_diag_update_positive
+        self._check_dtypes()
         hints = self._implied_hints(stated)
         super().__init__(base_operator.dtype, **hints._asdict(), name=name, parameters=parameters)
         self._check_sizes()
@@ -111,6 +112,15 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             for hint in ("is_positive_definite", "is_self_adjoint", "is_non_singular"):
                 hints = hints.implying(hint, True, reason)
         return hints
+
+    def _check_dtypes(self) -> None:
+        dtype = self._base_operator.dtype
+        for x, name in ((self._u, "u"), (self._v, "v"), (self._diag_update, "diag_update")):
+            if x is not None and x.dtype is not dtype:
+                raise DTypeError(
+                    f"{name} has the dtype of base_operator, {dtype.name}, not {x.dtype.name}; cast it with "
+                    "df.cast."
+                )
 
     def _check_sizes(self) -> None:
         base = self._base_operator
@@ -137,7 +147,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def v(self) -> Tensor:
-        """The matrices ``V``; those of ``U`` unless they were given."""
+        """The matrices ``V``; ``U`` if the argument ``v`` was left out."""
         matrix: Tensor = self._v
         return matrix
 
@@ -225,10 +235,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return parts + logarithm
 
     def _diag_part(self) -> Any:
-        product = self._u * conj(self._v)
+        diagonal = self._base_operator.diag_part()
+        size = axis_sizes(diagonal)[-1]  # the smaller one of a rectangular matrix
+        product = self._u[..., :size, :] * conj(self._v)[..., :size, :]
         if self._diag_update is not None:
             product = product * expand_dims(self._diag_update, -2)
-        return reduce_sum(product, -1) + self._base_operator.diag_part()
+        return reduce_sum(product, -1) + diagonal
 
     def _assert_self_adjoint(self) -> Any:
         if not self._has_v and self._diag_update is None:

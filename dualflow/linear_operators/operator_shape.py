@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from dualflow.core.composite_rules import CompositeError
 from dualflow.core.composite_tensor import CompositeTensor
@@ -15,9 +15,11 @@ from dualflow.core.status_errors import UnimplementedError
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import flatten, leaves, unflatten
 from dualflow.eager.module import Module
-from dualflow.linear_operators.operator_structure import OperatorSpec, opened, spec_of
+from dualflow.function.debugging.assertions import assert_equal
+from dualflow.linear_operators.operator_structure import OperatorSpec, branch_of, spec_of
 from dualflow.linear_operators.property_hints import Hints
 from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike
@@ -107,13 +109,17 @@ class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
     @property
     @entry
     def is_square(self) -> bool | None:
-        """Whether the matrices are square; None if that is unknown."""
+        """Whether the matrices are square; None if that is unknown.
+
+        Raises:
+            InvalidArgumentError: the hint contradicts the static shape.
+        """
         rows, columns = self.range_dimension, self.domain_dimension
         is_square = None if rows is None or columns is None else bool(rows == columns)
-        if self._is_square is False and is_square:
+        if None not in (is_square, self._is_square) and is_square is not self._is_square:
             raise InvalidArgumentError(
-                f"{self.name} was created with is_square=False, but its shape is {self.shape}; leave the "
-                "hint out."
+                f"The hints of {self.name} state or imply is_square={self._is_square}, but its shape is "
+                f"{self.shape}; leave the hint out."
             )
         return is_square if self._is_square is None else self._is_square
 
@@ -200,10 +206,43 @@ class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
             return convert_to_tensor(static, "int32")
         return (self.shape_tensor() if shape is None else shape)[axis]
 
+    # Checks of sizes
+
+    _products_check_sizes: ClassVar[bool] = True
+    """Whether products and solutions fail for an argument of another size, as those of a tensor do."""
+
+    def _check_size(self, own_axis: int, x: Any, axis: int, name: str) -> None:
+        """Raise an error unless an axis of the argument has the size of an axis of the matrices.
+
+        Dynamic sizes are checked when the function runs: by the ops of the product if they do, else here.
+        """
+        size = self.range_dimension if own_axis == -2 else self.domain_dimension
+        if len(x.shape) < -axis:
+            raise InvalidArgumentError(
+                f"{name} has {-axis} axes or more, but its shape is {x.shape}; add axes."
+            )
+        actual = x.shape[axis]
+        if size is not None and actual is not None and size != actual:
+            raise InvalidArgumentError(
+                f"{self.name} of shape {self.shape} takes {name} with {size} elements along axis {axis}, but "
+                f"its shape is {x.shape}; reshape or transpose it."
+            )
+        if None in (size, actual) and not self._products_check_sizes:
+            own = self.range_dimension_tensor() if own_axis == -2 else self.domain_dimension_tensor()
+            assert_equal(
+                sizes_of(x)[axis], own, message=f"Axis {axis} of {name} doesn't fit {self.name}: reshape it."
+            )
+
+    def _require_square(self, what: str) -> None:
+        if self.is_square is False:
+            raise UnimplementedError(
+                f"{what} needs square matrices, but the shape of {self.name} is {self.shape}."
+            )
+
     # Structures of values
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]] | None:  # type: ignore[override]  # a leaf if it can not be rebuilt
-        return opened(self)
+        return branch_of(self)
 
     @property
     def _type_spec(self) -> OperatorSpec:

@@ -12,14 +12,13 @@ from dualflow.core.dispatch import TENSORS
 from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
 from dualflow.core.type_spec import TreeSpec
+from dualflow.linear_operators.property_hints import Hints
 from dualflow.ops.static import static_value
-
-_HINTS = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_square")
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorStructure:
-    """The part of a linear operator that is not tensors: its class, and the arguments that are no tensors."""
+    """A linear operator without its tensors: the class, and the arguments that are no tensors."""
 
     operator_class: type[Any]
     static: tuple[tuple[str, Any], ...]
@@ -29,17 +28,17 @@ class OperatorStructure:
         return self.operator_class.__name__
 
     def __call__(self, **fields: Any) -> Any:
-        """The operator of these tensors; for specs and other values an :class:`OperatorSpec`."""
+        """The operator that is built from these tensors; from anything else an :class:`OperatorSpec`."""
         if all(isinstance(leaf, TENSORS) for leaf in tree.leaves(fields)):
             return self.operator_class(**dict(self.static), **fields)
         return OperatorSpec(self, tuple(fields), tuple(fields.values()))
 
 
 class OperatorSpec(TreeSpec):
-    """The class, the shapes, dtypes and hints of a linear operator: a spec in place of each of its tensors.
+    """The spec of a linear operator: its structure, and a spec for each of its tensors.
 
     Attributes:
-        structure: the part that is not tensors.
+        structure: the class, and the arguments that are no tensors, hints among them.
         names: the names of the arguments that hold tensors.
         fields: a spec for each, or a list of specs.
     """
@@ -72,8 +71,11 @@ def spec_of(operator: Any) -> Any:
     return tree.map_structure(lambda x: TensorSpec(x.shape, x.dtype), operator)
 
 
-def opened(operator: Any) -> tuple[OperatorStructure, tuple[str, ...], list[Any]] | None:
-    """An operator as a branch of a tree; None if its class doesn't name the arguments to rebuild it from."""
+def branch_of(operator: Any) -> tuple[OperatorStructure, tuple[str, ...], list[Any]] | None:
+    """An operator as a branch of a tree: its structure, and the names and values of its children.
+
+    None if its class doesn't name the arguments to rebuild it from: then it is a leaf.
+    """
     names = operator._composite_tensor_fields
     if not names:
         return None
@@ -81,13 +83,13 @@ def opened(operator: Any) -> tuple[OperatorStructure, tuple[str, ...], list[Any]
     values = {name: _argument(operator, name, name in prefers_static) for name in names}
     tensors = {name: value for name, value in values.items() if _holds_tensors(value)}
     static = [(name, _hashable(value)) for name, value in values.items() if name not in tensors]
-    hints = [(name, getattr(operator, f"_{name}", None)) for name in _HINTS]
+    hints = [(name, getattr(operator, f"_{name}", None)) for name in Hints._fields]
     structure = OperatorStructure(type(operator), (*static, *hints))
     return structure, tuple(tensors), list(tensors.values())
 
 
 def _argument(operator: Any, name: str, prefers_static: bool) -> Any:
-    """The argument that an operator was built from: an attribute, or an entry of its parameters."""
+    """An argument of the constructor: the attribute of its name, or the entry of ``parameters``."""
     for source in (f"_{name}", name):
         if hasattr(operator, source):
             value = getattr(operator, source)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-class OfVector(LinearOperator):
-    """The base of orthogonal matrices that are given by a vector, whose determinant is 1 or -1."""
+class OrthogonalOperator(LinearOperator):
+    """The base of orthogonal matrices that a vector defines, whose determinant is 1 or -1."""
 
     @property
     def _vector(self) -> Any:
@@ -68,7 +68,7 @@ class OfVector(LinearOperator):
 
 @documented_hints
 @entry
-class LinearOperatorPermutation(OfVector):
+class LinearOperatorPermutation(OrthogonalOperator):
     """Permutations of rows: row i of a product is row ``perm[i]`` of the argument.
 
     Args:
@@ -84,6 +84,8 @@ class LinearOperatorPermutation(OfVector):
     >>> df.linalg.LinearOperatorPermutation([2, 0, 1]).matvec([5.0, 6.0, 7.0]).numpy().tolist()
     [7.0, 5.0, 6.0]
     """
+
+    _products_check_sizes = False
 
     @entry
     def __init__(
@@ -160,7 +162,7 @@ class LinearOperatorPermutation(OfVector):
 
 @documented_hints
 @entry
-class LinearOperatorHouseholder(OfVector):
+class LinearOperatorHouseholder(OrthogonalOperator):
     """Householder reflections: ``I - 2 v v^H`` for a normalized vector ``v``.
 
     Args:
@@ -168,7 +170,7 @@ class LinearOperatorHouseholder(OfVector):
             leading axes are the batch.
 
     Raises:
-        InvalidArgumentError: ``reflection_axis`` is a scalar; or a hint contradicts the structure.
+        InvalidArgumentError: ``reflection_axis`` is a scalar, or empty; or a hint contradicts the structure.
         DTypeError: ``reflection_axis`` holds integers.
 
     >>> import dualflow as df
@@ -188,6 +190,8 @@ class LinearOperatorHouseholder(OfVector):
     ) -> None:
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         self._reflection_axis = as_parameter(reflection_axis, "reflection_axis", 1)
+        if self._reflection_axis.shape[-1] == 0:
+            raise InvalidArgumentError("A reflection_axis has one element or more, not 0.")
         hints = stated.implying("is_self_adjoint", True, "A reflection is always self-adjoint.")
         hints = hints.implying("is_square", True, "A reflection is always square.")
         hints = hints.implying("is_positive_definite", False, "A reflection is never positive definite.")
@@ -196,7 +200,7 @@ class LinearOperatorHouseholder(OfVector):
 
     @property
     def reflection_axis(self) -> Tensor:
-        """The vectors that are turned into their opposites, as they were given."""
+        """The argument ``reflection_axis``: vectors, which the reflections negate."""
         vector: Tensor = self._reflection_axis
         return vector
 

@@ -1,4 +1,4 @@
-"""The arguments that operators are built from, converted and checked."""
+"""Conversion and checks of the arguments of operators; their sizes and batches."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def common_batch_tensor(operators: Sequence[Any]) -> Any:
 
 
 def broadcast_shapes(shapes: Sequence[Any]) -> Any:
-    """The shape, as a vector, to which shapes, given as vectors, broadcast."""
+    """The shape to which shapes broadcast, all of them as vectors."""
     result, *others = shapes
     for shape in others:
         result = broadcast_dynamic_shape(result, shape)

@@ -1,4 +1,4 @@
-"""Hints: properties of a matrix that the caller states, or that follow from how it is built."""
+"""Hints: properties of a matrix that the caller states, or that follow from its construction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Hints(NamedTuple):
     is_square: Hint = None
 
     def implying(self, name: Property, value: bool, reason: str) -> Hints:
-        """These hints with one that follows from the construction.
+        """A copy of these hints in which one has the value that follows from the construction.
 
         Args:
             name: the hint.
@@ -45,7 +45,7 @@ class Hints(NamedTuple):
         return self._replace(**{name: value})
 
     def completed(self) -> Hints:
-        """These hints with those that they imply.
+        """A copy of these hints with all that they imply.
 
         Raises:
             InvalidArgumentError: two hints contradict each other.
@@ -62,7 +62,7 @@ class Hints(NamedTuple):
         return hints
 
     def shared_with(self, operator: Any, kind: str) -> Hints:
-        """The hints of an operator that has the properties of another one, and those that the caller states.
+        """A copy of these hints with those of an operator that has the same properties.
 
         Args:
             operator: the other one.

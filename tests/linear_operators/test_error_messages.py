@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.linear_operators.blocks import BlockOperator
-from dualflow.linear_operators.orthogonal import OfVector
+from dualflow.linear_operators.orthogonal import OrthogonalOperator
 
 L = df.linalg
 A = np.array([[4.0, 1.0], [1.0, 3.0]])
@@ -56,8 +56,48 @@ CASES = {
     "a square": (
         lambda: L.LinearOperatorFullMatrix(A, is_square=False).is_square,
         InvalidArgumentError,
-        "is_square=False",
+        "imply is_square=False",
         "leave the hint out",
+    ),
+    "no square": (
+        lambda: L.LinearOperatorFullMatrix(A[:1], is_non_singular=True).determinant(),
+        InvalidArgumentError,
+        "imply is_square=True",
+        "leave the hint out",
+    ),
+    "a singular inverse": (
+        lambda: L.LinearOperatorInversion(FULL, is_non_singular=False),
+        InvalidArgumentError,
+        "the hint is False",
+        "pinv",
+    ),
+    "a triangle": (
+        lambda: L.LinearOperatorLowerTriangular(A[:1]),
+        InvalidArgumentError,
+        "tril holds square matrices",
+        "LinearOperatorFullMatrix",
+    ),
+    "four diagonals": (
+        lambda: L.LinearOperatorTridiag(np.ones((4, 4))),
+        InvalidArgumentError,
+        "(..., 3, n)",
+    ),
+    "a tridiagonal matrix": (
+        lambda: L.LinearOperatorTridiag(A[:1], "matrix"),
+        InvalidArgumentError,
+        "diagonals holds square matrices",
+    ),
+    "the dtype of u": (
+        lambda: L.LinearOperatorLowRankUpdate(FULL, np.float32(A)),
+        DTypeError,
+        "u has the dtype of base_operator, float64",
+        "df.cast",
+    ),
+    "the dtype of an operator": (lambda: EYE @ FULL, DTypeError, "takes float32", "of one dtype"),
+    "a reflection of nothing": (
+        lambda: L.LinearOperatorHouseholder(np.zeros(0)),
+        InvalidArgumentError,
+        "one element or more",
     ),
     "a shared hint": (
         lambda: L.LinearOperatorAdjoint(DIAG, is_self_adjoint=False),
@@ -103,11 +143,6 @@ CASES = {
         InvalidArgumentError,
         "not equal to its adjoint",
     ),
-    "a product with zeros": (
-        lambda: L.LinearOperatorZeros(1, dtype=df.float64, is_square=True) @ TALL.H,
-        InvalidArgumentError,
-        "needs square operators",
-    ),
     "no operator": (lambda: L.LinearOperatorComposition([A]), DTypeError, "LinearOperatorFullMatrix makes"),
     "no list": (lambda: L.LinearOperatorComposition(FULL), DTypeError, "takes a list of operators"),
     "no operators": (lambda: L.LinearOperatorKronecker([]), InvalidArgumentError, "one operator or more"),
@@ -143,9 +178,9 @@ CASES = {
     "a diagonal": (lambda: df.linalg.diag_part(FULL, k=1), InvalidArgumentError, "main diagonal"),
     "a right-hand side": (lambda: df.linalg.solve(A, FULL), InvalidArgumentError, "LinearOperatorFullMatrix"),
     "a transpose": (lambda: df.matmul(FULL, A, transpose_a=True), InvalidArgumentError, "adjoint_a"),
-    "rows of u": (lambda: L.LinearOperatorLowRankUpdate(FULL, [[1.0]]), InvalidArgumentError, "2 rows"),
+    "rows of u": (lambda: L.LinearOperatorLowRankUpdate(FULL, A[:1]), InvalidArgumentError, "2 rows"),
     "ranks": (
-        lambda: L.LinearOperatorLowRankUpdate(FULL, A, [1.0]),
+        lambda: L.LinearOperatorLowRankUpdate(FULL, A, A[0, :1]),
         InvalidArgumentError,
         "agree in their last axis",
     ),
@@ -231,7 +266,7 @@ CASES = {
         UnimplementedError,
         "no solutions",
     ),
-    "a bare vector": (lambda: OfVector(df.float32).shape, UnimplementedError, "no vector"),
+    "a bare vector": (lambda: OrthogonalOperator(df.float32).shape, UnimplementedError, "no vector"),
 }
 
 

@@ -175,6 +175,10 @@ OTHER: dict[str, Callable[[], tuple[Any, Any]]] = {
         L.LinearOperatorComposition([full(TALL.T.copy()), full()]),
         TALL.T @ FULL,
     ),
+    "square product of rectangles": lambda: (
+        L.LinearOperatorComposition([full(TALL.T.copy()), full(TALL)]),
+        TALL.T @ TALL,
+    ),
     "rectangular kronecker": lambda: (L.LinearOperatorKronecker([full(TALL), full()]), np.kron(TALL, FULL)),
     "rectangular blocks": lambda: (
         L.LinearOperatorBlockDiag([full(TALL), full()], is_square=False),
@@ -222,8 +226,7 @@ def close(actual: Any, expected: Any) -> None:
 
 @pytest.fixture(params=[False, True], ids=["eager", "function"])
 def mode(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """A call with an operator and tensors: as it is, or of a function that takes the operator as an "
-    "argument."""
+    """Calls a function with an operator and tensors: eagerly, or traced with all of them as arguments."""
     if request.param:
         return lambda function, *args: df.function(function)(*args)
     return lambda function, *args: function(*args)
@@ -459,3 +462,86 @@ def test_block_operators_take_and_return_lists_of_blocks(name: str) -> None:
     close(operator.matvec([1.0, 2.0, 3.0, 4.0, 5.0]), dense @ [1, 2, 3, 4, 5])
     pair = L.LinearOperatorBlockDiag([L.LinearOperatorIdentity(1), L.LinearOperatorIdentity(1)])
     assert isinstance(pair.matmul([[1.0, 2.0], [3.0, 4.0]]), df.Tensor)
+
+
+# Edge cases
+
+
+DYNAMIC = ["full", "diagonal", "identity", "scaled", "zeros", "permutation", "circulant", "tridiagonal"]
+
+
+@pytest.mark.parametrize("name", [*DYNAMIC, "kronecker", "block diagonal", "block lower triangular"])
+def test_an_argument_of_another_dynamic_size_is_an_error(name: str) -> None:
+    operator = ALL[name]()[0]
+    rows, columns = operator.shape[-2:]
+    spec = df.TensorSpec([None, 1], operator.dtype)
+    product = df.function(operator.matmul, input_signature=[spec])
+    assert product(argument(operator, columns, 1)).shape[-2] == rows
+    for size in (columns - 1, columns + 1):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            product(argument(operator, size, 1))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda n: L.LinearOperatorIdentity(n, dtype=df.float64),
+        lambda n: L.LinearOperatorScaledIdentity(n, np.float64(2)),
+        lambda n: L.LinearOperatorZeros(n, dtype=df.float64),
+        lambda n: L.LinearOperatorPermutation(df.range(n), df.float64),
+        lambda n: L.LinearOperatorBlockDiag(
+            [L.LinearOperatorIdentity(n, dtype=df.float64), L.LinearOperatorIdentity(1, dtype=df.float64)]
+        ),
+    ],
+)
+def test_an_operator_of_another_dynamic_size_is_an_error(build: Callable[[Any], Any]) -> None:
+    @df.function(input_signature=[df.TensorSpec([], df.int32), df.TensorSpec([None, 1], df.float64)])
+    def product(n: Any, x: Any) -> Any:
+        return build(n).matmul(x)
+
+    size = build(3).shape[-1]
+    assert product(3, numbers(size, 1)).shape == (size, 1)
+    for other in (size - 1, size + 1):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            product(3, numbers(other, 1))
+
+
+def test_a_square_product_of_rectangular_factors_has_solutions_and_a_determinant() -> None:
+    operator, dense = OTHER["square product of rectangles"]()
+    close(operator.solvevec([1.0, 2.0]), np.linalg.solve(dense, [1.0, 2.0]))
+    close(operator.determinant(), np.linalg.det(dense))
+    close(operator.log_abs_determinant(), np.log(np.linalg.det(dense)))
+    operator.assert_non_singular()
+
+
+@pytest.mark.parametrize("combine", [L.LinearOperatorKronecker, L.LinearOperatorBlockDiag])
+def test_the_hint_that_the_whole_is_self_adjoint_suffices_for_eigenvalues(combine: Any) -> None:
+    operator = combine([full(), full()], is_self_adjoint=True)  # which promises more than the parts do
+    np.testing.assert_allclose(operator.eigvals(), np.linalg.eigvalsh(operator.to_dense()))
+    assert operator.cond().shape == ()
+
+
+def test_the_diagonal_of_a_rectangular_update() -> None:
+    for rows, columns in ((1, 3), (3, 1)):
+        base, u, v = numbers(rows, columns), numbers(rows, 2), numbers(columns, 2)
+        operator = L.LinearOperatorLowRankUpdate(full(base), u, v=v)
+        close(operator.diag_part(), np.diagonal(base + u @ v.T))
+
+
+def test_a_matrix_is_added_to_zeros_by_broadcasting() -> None:
+    zeros = L.LinearOperatorZeros(3, dtype=df.float64)
+    close(zeros.add_to_tensor([[2.0]]), np.full((3, 3), 2.0))
+    with pytest.raises(df.errors.InvalidArgumentError):
+        zeros.add_to_tensor(np.ones((4, 4)))
+
+
+def test_the_cholesky_factor_of_a_complex_product_has_a_real_diagonal() -> None:
+    lower = L.LinearOperatorLowerTriangular([[1 + 1j, 0], [2, 1 - 1j]], is_positive_definite=True)
+    product = L.LinearOperatorComposition([lower, lower.H])
+    np.testing.assert_allclose(product.cholesky().to_dense(), np.linalg.cholesky(product.to_dense()))
+
+
+def test_a_block_diagonal_operator_of_rectangles_is_square_only_if_its_shape_is() -> None:
+    wide, tall = full(TALL.T.copy()), full(TALL)
+    assert L.LinearOperatorBlockDiag([wide]).is_square is False
+    assert L.LinearOperatorBlockDiag([wide, tall]).is_square is True

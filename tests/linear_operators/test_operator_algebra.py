@@ -70,10 +70,29 @@ def test_products_of_circulants_are_circulant() -> None:
     assert isinstance(a @ L.LinearOperatorIdentity(3, dtype=df.complex64), L.LinearOperatorCirculant)
 
 
-def test_a_product_of_square_operators_with_zeros_is_zeros() -> None:
-    zeros, diagonal = L.LinearOperatorZeros(2), L.LinearOperatorDiag([1.0, 2.0])
-    assert zeros @ diagonal is zeros
-    assert diagonal @ zeros is zeros
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2, 2), (2, 3)])
+def test_a_product_with_zeros_is_zeros_of_its_shape(shape: tuple[int, ...]) -> None:
+    zeros, matrix = L.LinearOperatorZeros(2), L.LinearOperatorFullMatrix(np.ones(shape, np.float32))
+    for product, expected in ((zeros @ matrix, shape), (matrix.H @ zeros, (*shape[:-2], shape[-1], 2))):
+        assert isinstance(product, L.LinearOperatorZeros)
+        assert product.to_dense().shape == product.shape == expected
+        assert product.is_square == (shape[-1] == 2)
+
+
+@pytest.mark.parametrize("batch", [[], [1], [3], [4, 1]])
+def test_a_product_with_identities_has_the_batch_of_both(batch: list[int]) -> None:
+    a = L.LinearOperatorFullMatrix(np.stack([A] * 3), is_positive_definite=True)
+    eye = L.LinearOperatorIdentity(2, batch, df.float64)
+    expected = np.broadcast_shapes((3,), tuple(batch))
+    for operator, matrix in (
+        (eye @ a, A),
+        (a @ eye, A),
+        (eye.solve(a), A),
+        (a.solve(eye), np.linalg.inv(A)),
+    ):
+        assert operator.batch_shape == expected
+        assert operator.is_positive_definite
+        np.testing.assert_allclose(operator.to_dense(), np.broadcast_to(matrix, (*expected, 2, 2)))
 
 
 def test_the_inverse_of_an_inverse_and_the_adjoint_of_an_adjoint_are_the_operator() -> None:
@@ -166,6 +185,18 @@ def test_checks_hold_or_raise_in_functions_too() -> None:
 def test_singular_matrices_are_found(operator: Any) -> None:
     with pytest.raises(df.errors.InvalidArgumentError):
         operator.assert_non_singular()
+
+
+def test_a_check_of_several_operators_is_one_operation_of_an_explicit_graph() -> None:
+    v1 = df.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session:
+        first, second = v1.placeholder(df.float32, [1]), v1.placeholder(df.float32, [1])
+        blocks = [L.LinearOperatorDiag(first), L.LinearOperatorIdentity(1), L.LinearOperatorDiag(second)]
+        check = L.LinearOperatorBlockDiag(blocks).assert_non_singular()
+        session.run(check, {first: [1.0], second: [2.0]})
+        for values in ([0.0], [2.0]), ([1.0], [0.0]):
+            with pytest.raises(df.errors.InvalidArgumentError, match="contained zeros"):
+                session.run(check, dict(zip((first, second), values, strict=True)))
 
 
 # Functions of df.linalg

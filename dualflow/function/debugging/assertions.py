@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dualflow.core.api_dispatch import COMPARING_ASSERTIONS, by_rule
 from dualflow.core.composite_rules import CompositeError
 from dualflow.core.dtypes import finfo
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.slot import Slot
 from dualflow.core.tracebacks import entry
 from dualflow.function.control.graph_exceptions import SMALL_BYTES, require
 from dualflow.ops import arithmetic, comparison
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 Relation = Callable[..., Any]
+
+GROUP: Final[Slot[Callable[..., Any]]] = Slot("an operation that runs several", lambda *operations: None)
+"""Joins operations of an explicit graph; ``graph_mode`` provides it, without which there are none."""
 
 
 def _comparing(assertion: F) -> F:
@@ -290,6 +294,19 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
     """``x`` unchanged; an error if one of its elements is nan or infinite; as :func:`check_numerics`."""
     return check_numerics(x, message)
+
+
+def all_checks(checks: Sequence[Any]) -> Any:
+    """Several checks as one.
+
+    Args:
+        checks: results of assertions.
+
+    Returns:
+        None; in an explicit graph an operation that runs those of ``checks``.
+    """
+    operations = [check for check in checks if check is not None]
+    return GROUP.value(*operations) if operations else None
 
 
 def _compare(
