@@ -6,6 +6,7 @@ tensor with another item. AutoGraph's loops and branches carry the variable like
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from dualflow.function.errors import SymbolicValueError, here
 from dualflow.function.tracing.numpy_writes import REMEDY
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
+from dualflow.graph.ir import Value
+from dualflow.graph.views import base_of
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
@@ -27,7 +30,14 @@ from dualflow.ops.selection import where
 from dualflow.ops.tensor_sizes import axis_sizes
 
 
-def with_item(value: Any, array: Any, key: Any, modules: tuple[Any, ...], is_aliased: bool) -> Any:
+def with_item(
+    value: Any,
+    array: Any,
+    key: Any,
+    modules: tuple[Any, ...],
+    others: tuple[Callable[[], Any], ...],
+    is_elsewhere: bool,
+) -> Any:
     """``array`` after ``array[key] = value``; a tensor if the value, the key or the array is symbolic.
 
     Args:
@@ -35,22 +45,57 @@ def with_item(value: Any, array: Any, key: Any, modules: tuple[Any, ...], is_ali
         array: the value of the variable: an array, or the tensor that has taken its place.
         key: the index.
         modules: the modules whose functions created the array; items of others are assigned in place.
-        is_aliased: whether something else may refer to the array.
+        others: functions that return the values of other variables, which may refer to the array.
+        is_elsewhere: whether the array may be referred to from elsewhere.
 
     Raises:
         SymbolicValueError: a symbolic assignment to an array that something else may refer to.
         DTypeError: the array's dtype can't hold the value.
     """
-    is_ours = _is_created(array, modules)
-    if not is_ours or not any(map(_is_symbolic, (value, array, key))):
-        return _with_plain_item(value, array, key, is_ours and not is_aliased)
+    if not _is_created(array, modules):
+        return _with_plain_item(value, array, key, may_copy=False)
+    is_aliased = is_elsewhere or any(_may_refer(_assigned_value(other), array) for other in others)
+    if not any(map(_is_symbolic, (value, array, key))):
+        return _with_plain_item(value, array, key, may_copy=not is_aliased)
     if is_aliased:
         raise SymbolicValueError(
             "A symbolic df.Tensor can't be written into a NumPy array that something else may refer to (a "
-            "variable, a container, another function), which would keep the old elements. Give that "
-            f"np.copy of the array. {REMEDY}.{here()}"
+            "variable, a view, a container, another function), which would keep the old elements. Give that "
+            f"np.copy of the array or of the view. {REMEDY}.{here()}"
         )
     return _changed(convert_to_tensor(array), key, value)
+
+
+def _assigned_value(variable: Callable[[], Any]) -> Any:
+    """The value of a variable or an attribute; None if it has none."""
+    try:
+        return variable()
+    except (NameError, AttributeError):
+        return None
+
+
+def _may_refer(x: Any, array: Any) -> bool:
+    """Whether ``x`` may be the array or a view of it, or a container with one."""
+    if type(x) is np.ndarray:
+        if type(array) is np.ndarray:
+            return np.may_share_memory(x, array)
+        return x.ndim > 0 and _is_carried(base_of(array._value))
+    if type(x) is SymbolicTensor:
+        base = base_of(x._value)
+        is_same = type(array) is SymbolicTensor and base is base_of(array._value)
+        return x.spec.shape.rank != 0 and (is_same or _is_carried(base))
+    if isinstance(x, Mapping):
+        x = list(x.values())
+    return (
+        isinstance(x, Collection)
+        and not isinstance(x, str | bytes | AbstractTensor)
+        and any(_may_refer(item, array) for item in x if item is not x)
+    )
+
+
+def _is_carried(base: Value) -> bool:
+    """Whether a value is that of a variable which a loop or a branch carries: so it may be any of before."""
+    return base.node is None or bool(base.node.bodies)
 
 
 def augmented_item(array: Any, key: Any, modules: tuple[Any, ...]) -> Any:

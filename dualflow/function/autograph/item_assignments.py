@@ -1,18 +1,19 @@
 """Finds assignments to items of the NumPy arrays that a function creates, and rewrites them.
 
-``xs[i] = x`` becomes ``xs = ag__.with_item(x, xs, i, (np,), False)``: see ``array_writes.py``.
+``xs[i] = x`` becomes ``xs = ag__.with_item(x, xs, i, (np,), (), False)``: see ``array_writes.py``.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dualflow.core.records import dataclass
-from dualflow.function.autograph.nodes import assigned, call, load
-from dualflow.function.autograph.scope_analysis import SCOPES, ScopeNames
+from dualflow.function.autograph.array_aliases import Aliases, ArrayAliases, with_parents
+from dualflow.function.autograph.nodes import call, load, thunk
+from dualflow.function.autograph.scope_analysis import ScopeNames
 
 _CREATORS: Final = frozenset(
     (
@@ -21,15 +22,6 @@ _CREATORS: Final = frozenset(
     )
 )
 """NumPy's functions that return an array of the caller's own."""
-_STORING: Final = frozenset(
-    ("add", "append", "appendleft", "extend", "insert", "push", "put", "setdefault", "update", "write")
-)
-"""Methods that keep their argument."""
-_READING: Final = (
-    *(ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.AugAssign, ast.Slice),
-    *(ast.Return, ast.Expr, ast.If, ast.While, ast.For, ast.Assert, ast.FormattedValue),
-)
-"""Syntax that reads an array, and keeps no reference to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +30,39 @@ class CreatedArray:
 
     Attributes:
         modules: the names of the modules whose functions create these.
-        is_aliased: whether something else may refer to the array: a variable, a container, another function.
+        aliases: what else may refer to them.
     """
 
     modules: tuple[str, ...]
-    is_aliased: bool
+    aliases: Aliases
+
+
+class ItemAssignment(ast.Assign):
+    """The assignment to a variable in place of one to its item; its value is a call of ``with_item``.
+
+    Attributes:
+        array: the arrays that the variable is bound to.
+    """
+
+    array: CreatedArray
+
+    @classmethod
+    def of(cls, name: str, key: ast.expr, value: ast.expr, array: CreatedArray) -> ItemAssignment:
+        """The assignment of ``value`` to the item ``key`` of the variable ``name``."""
+        statement = cls(
+            [ast.Name(name, ast.Store())], call("with_item", value, load(name), key, _modules(array))
+        )
+        statement.array = array
+        return statement
+
+    def with_aliases(self, live: Iterable[str]) -> ast.Assign:
+        """This assignment with what may refer to the array afterwards, when the names ``live`` are read."""
+        aliases = self.array.aliases
+        names = [load(name) for name in sorted(aliases.variables.intersection(live))]
+        others: list[ast.expr] = [thunk(x) for x in (*names, *map(copy.deepcopy, aliases.containers))]
+        assert isinstance(self.value, ast.Call)
+        self.value.args += [ast.Tuple(others, ast.Load()), ast.Constant(aliases.is_elsewhere)]
+        return ast.Assign(self.targets, self.value)
 
 
 def created_arrays(body: Sequence[ast.stmt], excluded: set[str]) -> dict[str, CreatedArray]:
@@ -53,20 +73,25 @@ def created_arrays(body: Sequence[ast.stmt], excluded: set[str]) -> dict[str, Cr
         excluded: names of parameters, and of variables of other scopes.
     """
     modules: dict[str, set[str]] = {}
-    for node, _ in _with_parents(body):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name, module = node.targets[0].id, _creating_module(node.value)
-            if module is not None and name not in excluded:
-                modules.setdefault(name, set()).add(module)
+    for node, _ in with_parents(body):
+        for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
+            module = _creating_module(value)
+            if isinstance(target, ast.Name) and module is not None and target.id not in excluded:
+                modules.setdefault(target.id, set()).add(module)
     if not modules:
         return {}
-    local = ScopeNames.of(body).binds | excluded
-    aliased = {
-        node.id
-        for node, parents in _with_parents(body)
-        if isinstance(node, ast.Name) and _may_alias(node, parents, local)
-    }
-    return {name: CreatedArray(tuple(sorted(names)), name in aliased) for name, names in modules.items()}
+    aliases = ArrayAliases(body, modules, ScopeNames.of(body).binds | excluded)
+    return {name: CreatedArray(tuple(sorted(names)), aliases.of(name)) for name, names in modules.items()}
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each target of an assignment with its value; of tuples with as many items, each item."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            if len(target.elts) == len(node.value.elts):
+                yield from zip(target.elts, node.value.elts, strict=True)
+        else:
+            yield target, node.value
 
 
 def _creating_module(value: ast.expr) -> str | None:
@@ -74,50 +99,6 @@ def _creating_module(value: ast.expr) -> str | None:
     if isinstance(function, ast.Attribute) and function.attr in _CREATORS:
         return function.value.id if isinstance(function.value, ast.Name) else None
     return None
-
-
-def _with_parents(
-    nodes: Iterable[ast.AST], parents: tuple[ast.AST, ...] = ()
-) -> Iterator[tuple[ast.AST, tuple[ast.AST, ...]]]:
-    """The nodes of a function's own scope, each with those around it, the nearest last."""
-    for node in nodes:
-        yield node, parents
-        if not isinstance(node, SCOPES):
-            yield from _with_parents(ast.iter_child_nodes(node), (*parents, node))
-
-
-def _may_alias(node: ast.Name, parents: tuple[ast.AST, ...], local: set[str]) -> bool:
-    """Whether something else may refer to the value of a variable that is read or assigned here."""
-    if not parents:
-        return False
-    *outer, parent = parents
-    if isinstance(node.ctx, ast.Store):
-        return isinstance(parent, ast.Assign) and len(parent.targets) > 1
-    if isinstance(parent, ast.keyword) and outer:
-        parent = outer[-1]
-    if isinstance(parent, ast.Tuple) and outer and isinstance(outer[-1], ast.Return):
-        return False
-    if isinstance(parent, ast.Call):
-        return parent.func is not node and not _only_reads(parent.func, local)
-    return not isinstance(parent, _READING)
-
-
-def _only_reads(function: ast.expr, local: set[str]) -> bool:
-    """Whether a function that is called is one of a module, or built in, and keeps no reference."""
-    if isinstance(function, ast.Name):
-        return function.id not in local and hasattr(builtins, function.id)
-    if not isinstance(function, ast.Attribute) or function.attr in _STORING:
-        return False
-    root: ast.expr = function
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    return isinstance(root, ast.Name) and root.id not in local
-
-
-def item_assignment(name: str, key: ast.expr, value: ast.expr, array: CreatedArray) -> ast.Assign:
-    """The assignment to the variable ``name`` in place of one to its item."""
-    is_aliased = ast.Constant(array.is_aliased)
-    return assigned(name, call("with_item", value, load(name), key, _modules(array), is_aliased))
 
 
 def augmented_item(name: str, key: ast.expr, array: CreatedArray) -> ast.Call:

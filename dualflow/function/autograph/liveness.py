@@ -1,4 +1,4 @@
-"""Liveness analysis: the names that are read after each branch and loop of a function without jumps."""
+"""Liveness analysis: the names that are read after the statements of a function without jumps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from dualflow.function.autograph.item_assignments import ItemAssignment
 from dualflow.function.autograph.jumps import TestedFor
 from dualflow.function.autograph.scope_analysis import ScopeNames, free_names, own_nodes
 
@@ -13,15 +14,15 @@ Live = frozenset[str]
 
 
 class Liveness:
-    """Finds the names that are read after each branch and loop, by a backward walk over the statements.
+    """Finds the names that are read after statements, by a backward walk over them.
 
     Args:
         body: the function's statements, without jumps.
         at_end: the names that are read after it has returned: nonlocal and global ones.
 
     Attributes:
-        after: for each ``if``, the names that are read after it; for each loop, those that are read after an
-            iteration.
+        after: for each ``if``, and each assignment to an item of an array, the names that are read after it;
+            for each loop, those that are read after an iteration.
     """
 
     def __init__(self, body: Sequence[ast.stmt], at_end: Live) -> None:
@@ -52,6 +53,9 @@ class Liveness:
                 return self._before(self._block(node.body, live), *node.items)
             case ast.Return() | ast.Raise():
                 return self._before(self._caught, node)
+            case ItemAssignment():
+                self.after[node] = self.after.get(node, frozenset()) | live
+                return self._before(live, node)
             case _:
                 return self._before(live, node)
 

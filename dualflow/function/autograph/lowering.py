@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dualflow.core.records import dataclass
 from dualflow.function.autograph.expressions import Expressions, first_parameter
-from dualflow.function.autograph.item_assignments import created_arrays
+from dualflow.function.autograph.item_assignments import ItemAssignment, created_arrays
 from dualflow.function.autograph.jumps import TestedFor, without_jumps
 from dualflow.function.autograph.liveness import Liveness
 from dualflow.function.autograph.nodes import arguments, call, defined, load, strings, thunk, with_location
@@ -101,6 +101,14 @@ class _Lowering(Expressions):
             new = self.visit(statement)
             result += new if isinstance(new, list) else [new]
         return result
+
+    # items of arrays
+
+    def visit_ItemAssignment(self, node: ItemAssignment) -> Any:
+        function = self._function
+        assert function is not None
+        statement = node.with_aliases(function.liveness.after[node])
+        return self.generic_visit(with_location([statement], node)[0])
 
     # control flow
 

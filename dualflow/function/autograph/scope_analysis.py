@@ -74,6 +74,8 @@ class ScopeNames(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         self._visit(node.value, node.targets)
 
+    visit_ItemAssignment = visit_Assign
+
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
             self._read([node.target.id])

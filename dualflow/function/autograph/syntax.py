@@ -14,9 +14,9 @@ from typing import Any
 
 from dualflow.function.autograph.item_assignments import (
     CreatedArray,
+    ItemAssignment,
     as_expression,
     augmented_item,
-    item_assignment,
 )
 from dualflow.function.autograph.match_statements import lowered_match
 from dualflow.function.autograph.nodes import (
@@ -110,7 +110,7 @@ class CoreSyntax(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         if len(node.targets) == 1 and (target := self._array_item(node.targets[0])) is not None:
             name, key, array = target
-            return with_location([item_assignment(name, as_expression(key), node.value, array)], node)
+            return with_location([ItemAssignment.of(name, as_expression(key), node.value, array)], node)
         if not any(isinstance(t, ast.Tuple | ast.List) for t in node.targets) or isinstance(
             node.value, ast.Tuple | ast.List
         ):
@@ -131,7 +131,7 @@ class CoreSyntax(ast.NodeTransformer):
             assigned(key, as_expression(target_key)),
             assigned(item, augmented_item(name, load(key), array)),
             ast.AugAssign(ast.Name(item, ast.Store()), node.op, node.value),
-            item_assignment(name, load(key), load(item), array),
+            ItemAssignment.of(name, load(key), load(item), array),
         ]
         return with_location(statements, node)
 

@@ -228,10 +228,189 @@ def by_a_call(x: Any) -> Any:
     return held
 
 
-@pytest.mark.parametrize("function", [to_a_variable, to_a_list, by_two_targets, by_a_call])
-def test_an_array_with_another_name_is_refused(function: Any) -> None:
+def by_a_row(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    row = out[1]
+    out[1] = x
+    return row, out
+
+
+def by_a_transposed_view(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    columns = out.T
+    out[0, 1] = x[0]
+    return columns
+
+
+def by_a_reshaped_view(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    flat = np.reshape(out, -1)
+    out[0] = x
+    return flat
+
+
+def by_a_view_of_a_view(x: Any) -> Any:
+    out = np.zeros((2, 3, 3))
+    first = out[0]
+    second = first[1:].T
+    first = None
+    out[0, 2] = x
+    return second
+
+
+def by_a_view_of_the_tensor(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    out[0] = x
+    row = out[0]
+    out[0] = 2 * x
+    return row
+
+
+def by_rows_in_a_list(x: Any) -> Any:
+    out, rows = np.zeros((3, 3)), []
+    for i in range(3):
+        rows.append(out[i])
+        out[i] = x
+    return rows
+
+
+def by_an_unpacked_row(x: Any) -> Any:
+    out = np.zeros((2, 3))
+    first, _ = out
+    out[0] = x
+    return first
+
+
+def by_an_iterated_row(x: Any) -> Any:
+    out, total = np.zeros((2, 3)), 0.0
+    for row in out:
+        out[0] = x
+        total = total + row
+    return total
+
+
+def by_a_held_attribute(x: Any) -> Any:
+    class Holder:
+        pass
+
+    holder, out = Holder(), np.zeros((2, 3))
+    holder.row = out[0]
+    out[0] = x
+    return holder.row
+
+
+def by_a_row_of_before_a_loop(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    row = out[0]
+    for i in df.range(2):
+        out[i] = x
+    return row
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(to_a_variable, to_a_list, by_two_targets, by_a_call, by_a_row, by_a_transposed_view),
+        *(by_a_reshaped_view, by_a_view_of_a_view, by_a_view_of_the_tensor, by_rows_in_a_list),
+        *(by_an_unpacked_row, by_an_iterated_row, by_a_held_attribute, by_a_row_of_before_a_loop),
+    ],
+)
+def test_an_array_or_view_with_another_name_is_refused(function: Any) -> None:
     with pytest.raises(SymbolicValueError, match=r"something else may refer to[\s\S]*np\.copy"):
         df.function(function)(df.constant(X))
+
+
+def with_rows_that_are_not_read_again(x: Any) -> Any:
+    out = np.zeros((4, 3))
+    for i in range(1, 4):
+        last = out[i - 1]
+        out[i] = last * x + 1.0
+    return out
+
+
+def with_copied_rows(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    row, before = out[0].copy(), np.copy(out)
+    out[0] = x
+    after = np.copy(out)
+    out[0] = -x
+    return row, before, after, out
+
+
+def with_elements(x: Any) -> Any:
+    out, history = np.zeros(3), []
+    first = out[0]
+    for i in range(3):
+        history.append(out[i])
+        out[i] = x[i]
+    return [first, *history], out
+
+
+def with_computed_values(x: Any) -> Any:
+    out = np.ones((3, 3))
+    sums, scaled = np.sum(out, 0), out * 2
+    out[0] = x
+    total = np.sum(out, 1)
+    out[1] = x
+    return sums, scaled, total, out
+
+
+def with_views_of_now(x: Any) -> Any:
+    out = np.zeros((3, 3))
+    out[0] = x
+    rows = [row * 2 for row in out]
+    columns = out.T
+    return rows, columns, columns[0]
+
+
+def with_rows_for_a_function(x: Any) -> Any:
+    def derivative(y: Any) -> Any:
+        return -y
+
+    out = np.zeros((4, 3))
+    out[0] = x
+    for i in range(1, 4):
+        slope = derivative(out[i - 1])
+        out[i] = out[i - 1] + 0.1 * slope
+        slope = np.sum(slope)
+    return out, slope
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(with_rows_that_are_not_read_again, with_copied_rows, with_elements, with_computed_values),
+        *(with_views_of_now, with_rows_for_a_function),
+    ],
+)
+def test_copies_elements_and_views_that_are_read_before_are_no_aliases(function: Any) -> None:
+    results = df.nest.flatten(df.function(function)(df.constant(X)))
+    for result, expected in zip(results, df.nest.flatten(function(X)), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+def test_a_loop_over_a_tensor_may_read_the_row_before() -> None:
+    @df.function
+    def f(x: Any, count: Any) -> Any:
+        out = np.zeros((5, 3))
+        out[0] = x
+        for i in df.range(1, count):
+            last = out[i - 1]
+            out[i] = last * 2
+        return out
+
+    assert f(df.constant(X), df.constant(3)).numpy()[:, 0].tolist() == [1.5, 3.0, 6.0, 0.0, 0.0]
+
+
+def test_a_view_sees_plain_items() -> None:
+    @df.function
+    def f(x: Any) -> Any:
+        out = np.zeros((2, 2))
+        row = out[0]
+        out[0] = 4.0
+        return x * row
+
+    assert f(df.ones([2], df.float64)).numpy().tolist() == [4, 4]
 
 
 def test_an_array_of_the_callers_is_refused() -> None:
