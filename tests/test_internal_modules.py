@@ -18,9 +18,11 @@ PROGRAM = """
 import tensorflow as tf
 import tensorflow.python as tfpy
 from tensorflow.python.eager.tape import should_record_backprop
+from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 from tensorflow.python.framework import ops, dtypes
 from tensorflow.python.ops import math_ops, variable_scope
 from tensorflow.python.util import nest, deprecation
+from tensorflow.python.util.object_identity import Reference
 
 @deprecation.deprecated(None, "Use another one.")
 def double(x):
@@ -29,6 +31,7 @@ def double(x):
 x = tf.constant([1.0, 2.0])
 assert isinstance(x, ops.EagerTensor) and ops.Tensor is tf.Tensor and dtypes.float32 is tf.float32
 assert tfpy.eager.tape.should_record_backprop is should_record_backprop
+assert isinstance(x.ref(), Reference) and isinstance(iter(tf.data.Dataset.range(2)), OwnedIterator)
 assert not should_record_backprop([x])
 with tf.GradientTape() as tape:
     assert not should_record_backprop([x])

@@ -21,6 +21,7 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 PREFIX: Final = "tensorflow.python"
 _TABLE: Final = """\
 client.session                compat.v1
+data.ops.iterator_ops
 distribute.values             distribute
 distribute.ps_values          distribute
 autograph.converters.break_statements
@@ -105,6 +106,7 @@ training.training_util        compat.v1.train
 types.trace
 util.deprecation
 util.nest                     nest
+util.object_identity
 util.tf_export
 util.tf_inspect
 util.variable_utils

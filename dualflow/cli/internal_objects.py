@@ -14,10 +14,12 @@ from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.device_names import DeviceSpec
 from dualflow.core.errors import NotFoundError
+from dualflow.core.reference import Reference
 from dualflow.core.spec import DenseSpec
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.core.tree import map_structure
 from dualflow.core.type_spec import BatchableTypeSpec, TypeSpec
+from dualflow.data.iterator import Iterator
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import EagerTensor
@@ -179,6 +181,7 @@ def _without_variables(values: Any) -> Any:
 
 OBJECTS: Final[dict[str, dict[str, Any]]] = {
     "autograph.pyct.transformer": {"Base": AutographTransformer},
+    "data.ops.iterator_ops": {"OwnedIterator": Iterator},
     "eager.context": {"context": Context, "executing_eagerly": dualflow.executing_eagerly},
     "eager.record": {"should_record_backprop": _should_record_backprop},
     "eager.tape": {"should_record_backprop": _should_record_backprop},
@@ -224,6 +227,7 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
         "deprecated_endpoints": _decorator,
     },
     "util.nest": internal_nest.FUNCTIONS,
+    "util.object_identity": {"Reference": Reference},
     "util.tf_inspect": {
         **{name: getattr(inspect, name) for name in dir(inspect) if not name.startswith("_")},
         "getfullargspec": _argument_spec,
