@@ -15,8 +15,13 @@ PROGRAM = Path(__file__).with_name("programs") / "sharded_state.py"
 pytestmark = pytest.mark.exhaustive
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-def test_every_check_passes_on_all_workers(workers: int, tmp_path: Path) -> None:
-    raised = run_program(PROGRAM, workers, tmp_path)
-    assert list(raised) == checks_of(PROGRAM)
-    assert {name: texts for name, texts in raised.items() if any(texts)} == {}
+RESTORED = "check_state_that_other_numbers_of_workers_saved_is_restored"
+
+
+def test_every_check_passes_on_2_and_on_4_workers(tmp_path: Path) -> None:
+    """In one folder, and with the checkpoints of one worker before and of all at the end."""
+    jobs = [(1, [RESTORED]), (2, checks_of(PROGRAM)), (4, checks_of(PROGRAM)), (1, [RESTORED])]
+    for workers, checks in jobs:
+        raised = run_program(PROGRAM, workers, tmp_path, checks)
+        assert list(raised) == checks
+        assert {name: texts for name, texts in raised.items() if any(texts)} == {}, workers

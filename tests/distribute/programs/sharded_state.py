@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -164,6 +165,23 @@ def check_a_checkpoint_of_whole_state_is_divided() -> None:
     sharded = model(SHARDED, OPTIMIZERS["Adam"])
     df.train.Checkpoint(model=sharded, optimizer=sharded.optimizer).restore(path)
     assert np.allclose(fit(sharded, 1), expected, rtol=1e-5)
+
+
+def check_state_that_other_numbers_of_workers_saved_is_restored() -> None:
+    """Each job saves a checkpoint and the losses after it; the next ones restore those of all before."""
+    for folder in sorted(SHARED.glob("saved_by_*")):
+        restored = model(SHARDED, OPTIMIZERS["Adam"])
+        fit(restored, 1)
+        checkpoint = df.train.Checkpoint(model=restored, optimizer=restored.optimizer)
+        checkpoint.restore(str(folder / "c-1")).assert_existing_objects_matched()
+        expected = json.loads((folder / "losses.json").read_text(encoding="utf-8"))
+        assert np.allclose(fit(restored), expected, rtol=0, atol=1e-5), folder.name
+    folder, saved = SHARED / f"saved_by_{COUNT}", model(SHARDED, OPTIMIZERS["Adam"])
+    fit(saved, 1)
+    df.train.Checkpoint(model=saved, optimizer=saved.optimizer).save(folder / "c")
+    losses = fit(saved)
+    if RANK == 0:
+        (folder / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
 
 
 def check_optimizers_of_whole_variables_are_refused() -> None:
