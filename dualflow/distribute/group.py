@@ -18,7 +18,7 @@ from dualflow.core.dtypes import DType
 from dualflow.core.locks import imported
 from dualflow.core.status_errors import AbortedError
 from dualflow.distribute.monitor import report_interval
-from dualflow.distribute.progress import Progress
+from dualflow.distribute.progress import MAX_DYNAMIC_SIZES, Progress
 from dualflow.ops.op_kinds import Collective, Exchange
 
 PART_BYTES: Final = 1 << 24
@@ -45,7 +45,7 @@ class OneWorker:
     def all_reduce(self, array: Array) -> Array:
         return array.copy()
 
-    def native(self, collective: Collective, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+    def native(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> Exchange | None:
         return None
 
     def all_gather(self, array: Array) -> Array:
@@ -88,16 +88,24 @@ class WorkerGroup:
                 self._communicator.Allreduce(source.reshape(-1)[part], result.reshape(-1)[part])
         return result
 
-    def native(self, collective: Collective, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+    def native(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> Exchange | None:
         """The call of the MPI library that machine code runs for a collective; None if there is none.
 
-        The library is the one that mpi4py has loaded.
+        The library is the one that mpi4py has loaded. A size that is None is dynamic.
         """
         function = _address(_FUNCTIONS[collective])
         if not function or not self.progress.address or dtype.char not in _NATIVE:
             return None
-        if collective is not Collective.ALL_REDUCE and math.prod(shape) > MAX_BLOCK:
+        name = collective.name.lower()
+        sizes = [size for size in shape if size is not None]
+        if len(sizes) < len(shape):
+            if collective is not Collective.ALL_REDUCE or len(shape) - len(sizes) > MAX_DYNAMIC_SIZES:
+                return None
+            signature = self.progress.template(name, dtype.dtype, shape)
+        elif collective is not Collective.ALL_REDUCE and math.prod(sizes) > MAX_BLOCK:
             return None
+        else:
+            signature = self.progress.signature(name, dtype.dtype, tuple(sizes))
         mpi = imported("mpi4py.MPI")
         return Exchange(
             collective,
@@ -106,7 +114,8 @@ class WorkerGroup:
             mpi.SUM.handle,
             self._communicator.handle,
             self.progress.address,
-            self.progress.signature(collective.name.lower(), dtype.dtype, shape),
+            signature,
+            PART_BYTES,
             self.exchange_error,
             self.progress.native_spans,
         )

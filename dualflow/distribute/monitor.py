@@ -84,12 +84,13 @@ class Monitor:
             ended, finished, begun = self._ended, self._progress.finished, self._progress.begun
             if latest.number != begun:
                 latest = _ExchangeStart(begun, time.monotonic())
-            texts = list(self._progress.descriptions.items())
+            signatures = self._progress.signatures(reported, begun)
+            texts = list(self._progress.descriptions.items())  # after the signatures, which may be new
             report = WorkerReport(
                 self._rank,
                 begun,
                 finished,
-                self._progress.signatures(reported, begun),
+                signatures,
                 {str(signature): text for signature, text in texts[described:]},
                 time.monotonic() - latest.time if begun > finished else 0.0,
                 user_line(),

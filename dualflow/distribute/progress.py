@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from hashlib import blake2b
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -17,7 +18,10 @@ RING: Final = 1 << 14
 """The number of latest exchanges whose signatures are kept."""
 _BEGUN, _FINISHED, _CODE, _MUTEX, _SIGNATURES = 0, 1, 2, 3, 3 + MUTEX_BYTES // 8
 _TIMES: Final = _SIGNATURES + RING
+_SIZES: Final = _TIMES + 2 * RING
 """Indices into the shared state, which machine code writes too: see ``backends/llvm/runtime/exchange.ll``."""
+MAX_DYNAMIC_SIZES: Final = 4
+"""The largest number of dynamic sizes of a tensor that machine code exchanges."""
 _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
 """Packages whose frames are not the user's."""
 
@@ -28,6 +32,14 @@ class NativeSpan(NamedTuple):
     text: str
     begin: int
     end: int
+
+
+class _Template(NamedTuple):
+    """A signature of tensors of dynamic sizes, which are None: machine code stores their numbers."""
+
+    kind: str
+    dtype: np.dtype[Any]
+    shape: tuple[int | None, ...]
 
 
 class Progress:
@@ -41,9 +53,10 @@ class Progress:
 
     def __init__(self) -> None:
         self.descriptions: dict[int, str] = {}
-        self._words: Final = np.zeros(_TIMES + 2 * RING, np.int64)
+        self._words: Final = np.zeros(_SIZES + MAX_DYNAMIC_SIZES * RING, np.int64)
         self._view: Final = self._words.data  # whose items are read faster
         self._cached: dict[tuple[str, str, tuple[int, ...]], int] = {}
+        self._templates: dict[int, _Template] = {}
         address = self._words.ctypes.data
         self.lock: Any = Mutex(address + 8 * _MUTEX) if is_available() else threading.Lock()
         self.address: Final = address if is_available() else 0
@@ -76,7 +89,7 @@ class Progress:
 
     def signatures(self, begin: int, end: int) -> list[int]:
         """The signatures of the exchanges from ``begin`` to before ``end`` that are still kept."""
-        return [self._view[_SIGNATURES + i % RING] for i in range(max(begin, end - RING), end)]
+        return [self._signature(i % RING) for i in range(max(begin, end - RING), end)]
 
     def native_spans(self, start: int) -> list[NativeSpan]:
         """The exchanges of machine code that have begun since ``start``, nanoseconds of ``perf_counter``."""
@@ -88,7 +101,7 @@ class Progress:
             if begin and begin < start:
                 break
             if begin:
-                spans.append(NativeSpan(self.descriptions[self._view[_SIGNATURES + place]], begin, end))
+                spans.append(NativeSpan(self.descriptions[self._signature(place)], begin, end))
         return spans[::-1]
 
     def signature(
@@ -99,18 +112,45 @@ class Progress:
         signature = self._cached.get(key)
         return self._add(key, any_length) if signature is None else signature
 
+    def template(self, kind: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> int:
+        """The number by which machine code records an exchange of a tensor whose dynamic sizes are None.
+
+        It stores the numbers of at most :data:`MAX_DYNAMIC_SIZES` sizes in addition.
+        """
+        number = _hash(f"template {_text(kind, dtype, shape)}")
+        self._templates[number] = _Template(kind, dtype, shape)
+        return number
+
     def description(self) -> str:
         """The text of the exchange that has begun last."""
-        return self.descriptions[self._view[_SIGNATURES + (self.begun - 1) % RING]]
+        return self.descriptions[self._signature((self.begun - 1) % RING)]
+
+    def _signature(self, place: int) -> int:
+        """The signature at a place of the ring; where machine code stored a template, that for its sizes."""
+        signature = self._view[_SIGNATURES + place]
+        template = self._templates.get(signature)
+        if template is None:
+            return signature
+        first = _SIZES + MAX_DYNAMIC_SIZES * place
+        numbers = iter(self._view[first : first + MAX_DYNAMIC_SIZES])
+        shape = tuple([next(numbers) if size is None else size for size in template.shape])
+        return self.signature(template.kind, template.dtype, shape)
 
     def _add(self, key: tuple[str, str, tuple[int, ...]], any_length: bool) -> int:
         kind, dtype, shape = key
-        sizes = ", ".join([*(["any"] if any_length else []), *map(str, shape)])
-        text = f"{kind} of {np.dtype(dtype).name}[{sizes}]"
-        signature = int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "big")
+        text = _text(kind, np.dtype(dtype), ("any", *shape) if any_length else shape)
+        signature = _hash(text)
         self.descriptions[signature] = text
         self._cached[key] = signature
         return signature
+
+
+def _text(kind: str, dtype: np.dtype[Any], shape: Sequence[object]) -> str:
+    return f"{kind} of {dtype.name}[{', '.join(map(str, shape))}]"
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "big")
 
 
 def user_line() -> str:

@@ -35,9 +35,11 @@ class EffectLog:
             before it is called.
         of_memory: whether machine code ran out of memory. A replay through NumPy may need less.
         late: the error that a signal handler raised after machine code had finished.
+        records_exchanges: whether ``done`` has each exchange that a node which may fail follows; machine code
+            records none.
     """
 
-    __slots__ = ("_in_loop", "_states", "done", "late", "make", "node", "of_memory")
+    __slots__ = ("_in_loop", "_states", "done", "late", "make", "node", "of_memory", "records_exchanges")
 
     def __init__(self, generators: Iterable[Any] = ()) -> None:
         self.done: list[Sequence[Array] | BaseException] = []
@@ -45,6 +47,7 @@ class EffectLog:
         self.make: Callable[[], BaseException] | None = None
         self.late: BaseException | None = None
         self.of_memory = False
+        self.records_exchanges = True
         self._in_loop = False
         bits = [g.philox.bit_generator for g in generators]
         self._states = [(b, b.state) for b in bits]

@@ -234,9 +234,12 @@ class Exchange(NamedTuple):
             count, datatype, communicator)``.
         datatype, operation, communicator: handles of the library; a gather has no operation.
         progress: the address of the counters of exchanges.
-        signature: the number of the op, dtype and shape, which the monitor compares between workers.
+        signature: the number of the op, dtype and shape, which the monitor compares between workers; if sizes
+            are dynamic, machine code stores their numbers, too.
+        part_bytes: a sum is exchanged in parts of that many bytes.
         error: called after the function has returned another number than 0; returns the error.
         spans: ``spans(start)`` returns the text, begin and end of each exchange since a time, for profilers.
+        precedes_failure: whether the program may fail after the exchange, whose result is not recorded then.
     """
 
     collective: Collective
@@ -246,8 +249,10 @@ class Exchange(NamedTuple):
     communicator: int
     progress: int
     signature: int
+    part_bytes: int
     error: Callable[[], Exception]
     spans: Callable[[int], Sequence[tuple[str, int, int]]]
+    precedes_failure: bool = False
 
 
 AddNode = Callable[..., Any]

@@ -35,6 +35,16 @@ def test_a_fault_of_one_worker_ends_all_and_is_named(fault: str) -> None:
     assert_matches(FAULTS[fault], ended.stderr)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("fault", "form"), [("steps", "loop"), ("hang", "loop"), ("shape", "loop"), ("shape", "any-size")]
+)
+def test_a_fault_is_named_in_loops_and_with_dynamic_sizes(fault: str, form: str) -> None:
+    ended: subprocess.CompletedProcess[str] = launch([str(PROGRAM), fault, form], 2, timeout=100)
+    assert ended.returncode != 0
+    assert_matches(FAULTS[fault], ended.stderr)
+
+
 def assert_matches(pattern: str, text: str) -> None:
     with pytest.raises(ValueError, match=pattern):  # shows the text
         raise ValueError(" ".join(text.split()))

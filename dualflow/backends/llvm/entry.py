@@ -75,6 +75,7 @@ class Unit:
         parallel: whether a loop is parallel.
         polls_signals: whether a kernel polls for signals.
         waits: whether a call waits for other workers.
+        records_exchanges: whether an effect log has the results of all exchanges that precede a failure.
         clock: times the steps; None in a program without a clock.
     """
 
@@ -99,6 +100,7 @@ class Unit:
     parallel: bool = False
     polls_signals: bool = False
     waits: bool = False
+    records_exchanges: bool = True
     clock: IntervalClock | None = None
 
     @property

@@ -13,6 +13,7 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Collective, Exchange
 from dualflow.schedule.program_statements import CallRoutine
+from dualflow.sizes.symbolic_sizes import is_static
 
 FAILED: Final = "an exchange with other workers failed"
 _C: Final = ("pthread_mutex_lock", "pthread_mutex_unlock", "clock_gettime")
@@ -24,23 +25,27 @@ _CLOCK: Final[int] = getattr(time, "CLOCK_UPTIME_RAW", getattr(time, "CLOCK_MONO
 def write_exchange(entry: Entry, call: CallRoutine) -> None:
     """Emit the step of an exchange: a call of the MPI library by address, with its handles as parameters.
 
-    A call of the graph releases the GIL, since it waits for other workers.
+    A call of the graph releases the GIL, since it waits for other workers. It may fail later if it allocates
+    tensors of dynamic sizes.
     """
     unit, node = entry.unit, call.node
     exchange = node.op.kind
     assert isinstance(exchange, Exchange), "the pass has selected it"
     unit.messages.append((FAILED, node))
     unit.waits = True
+    unit.records_exchanges &= not exchange.precedes_failure and not unit.plan.has_dynamic_sizes
     unit.addresses.update({name: jit.process_symbol(name) for name in _C})
     (source,), (target,) = call.inputs, call.outputs
     shared = node.inputs[0] if exchange.collective is Collective.ALL_GATHER else node.output
+    dynamic = [size for size in sizes(node.inputs[0]) if not is_static([size])]
     numbers = [
         exchange.collective.value,
         *(exchange.function, exchange.datatype, exchange.operation, exchange.communicator),
         *(exchange.progress, exchange.signature),
-        *(math.prod(sizes(shared)), node.output.spec.dtype.size),
+        *(math.prod(sizes(shared)), node.output.spec.dtype.size, exchange.part_bytes),
         *(source.buffer, source.offset, target.buffer, target.offset),
         *(len(unit.messages), _CLOCK),
+        *(len(dynamic), *dynamic),
     ]
     entry.call_kernel(_source(), 1, 1, numbers)
 

@@ -191,6 +191,8 @@ class Executable:
         No variable has been updated if it raises.
         """
         layout = self.plan
+        if effect_log is not None:
+            effect_log.records_exchanges &= self.program.records_exchanges
         if layout.has_dynamic_sizes:
             return self._run_sized(arrays, effect_log)
         params, calls = self._params, self._calls

@@ -38,7 +38,7 @@ from dualflow.sizes.symbolic_sizes import is_static
 
 MAX_PARAMS = 1 << 13
 """The largest number of launch parameters of a program that are stored on the stack of each call."""
-Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any]], None]
+Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any], bool], None]
 
 
 def c_call(
@@ -50,8 +50,8 @@ def c_call(
         executable: a compiled graph.
         form: which of the values are its inputs; None for all, in order.
         pack: puts the results into a structure; without it they are a tuple.
-        fail: called after a failure with the failing node, a function that returns the error, and the inputs;
-            raises the error. See ``CompiledGraph.finish_failed_call``.
+        fail: called after a failure with the failing node, a function that returns the error, the inputs, and
+            whether exchanges are recorded; raises the error. See ``CompiledGraph.finish_failed_call``.
     """
     if not isinstance(executable, Executable):
         return None
@@ -104,7 +104,7 @@ def _descriptor(
         inputs = values if form is None else [values[i] for i in form.argument_indices]
         params = np.array((ctypes.c_int64 * len(program.params)).from_address(table), np.int64)
         make = partial(executable.failure, number, params) if number > 0 else None
-        fail(executable.failing(number), make, inputs)
+        fail(executable.failing(number), make, inputs, program.records_exchanges)
 
     return Descriptor(
         name=graph.name,

@@ -3,6 +3,9 @@
 Compiled code writes to variables last, when nothing can fail any more, so a call that fails has changed none.
 If assignments precede the failing line, the interpreter runs the trace again, from the variables' values
 before the call, up to that line. Successful calls do no extra work.
+
+Exchanges with other workers are not repeated. Machine code does not record their results, and may fail after
+those of loops. Then the replay ends at the first exchange: variables keep what was assigned before it.
 """
 
 from __future__ import annotations
@@ -168,6 +171,8 @@ class _Recovery:
         if node.op is ASSIGNMENT:
             self.assigned[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
             return ()
+        if not self._effect_log.records_exchanges and node.effect is Effect.EXCHANGE and not node.bodies:
+            raise _Ended  # its result is lost, and other workers don't repeat it
         if node.origin in self._lines and self._may_be_failing(node):
             if self._stops_at_line:
                 raise _Ended

@@ -2,31 +2,76 @@
 
 A call that fails is repeated by the interpreter up to the failing node. Other workers don't repeat it, so the
 results of earlier exchanges are needed then: host calls record them, and machine code does not. So an
-exchange is native only if no node that may fail follows. In a training step, updates of variables follow.
-Exchanges in branches and loops stay host calls: a signal may end a loop after any iteration.
+exchange is native if no node that may fail follows. In a training step, updates of variables follow.
+
+The results of all iterations of a loop are too many to record. If a loop exchanges, all exchanges of the
+graph are native, and the replay of a failed call ends at the first one: ``function/calls/failed_calls.py``.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from dualflow.core.records import replace
 from dualflow.graph.failing import may_fail
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
-from dualflow.ops.op_kinds import Exchange, Opaque
+from dualflow.graph.scalars import bodies
+from dualflow.ops.op_kinds import Cond, Exchange, Loop, Opaque
+from dualflow.ops.record import Effect
 
 
 def run_exchanges_natively(graph: Graph) -> Graph:
-    """``graph`` in which machine code runs the exchanges that no node which may fail follows."""
-    native: dict[Node, Exchange] = {}
+    """``graph`` in which machine code runs exchanges: all if there are some in loops, else the last ones."""
+    return _with_native(graph, all_native=_exchanges_in_loops(graph), followed=False)
+
+
+def _exchanges_in_loops(graph: Graph) -> bool:
+    """Whether a loop of ``graph`` exchanges."""
+    exchanging = [node for node in graph.nodes if node.effect is Effect.EXCHANGE]
+    return any(
+        isinstance(node.op.kind, Loop) or any(map(_exchanges_in_loops, bodies(node))) for node in exchanging
+    )
+
+
+def _with_native(graph: Graph, *, all_native: bool, followed: bool) -> Graph:
+    """``graph`` with native exchanges.
+
+    Args:
+        all_native: whether they include those that a node which may fail follows.
+        followed: whether such a node follows the graph.
+    """
+    if not any(node.effect is Effect.EXCHANGE for node in graph.nodes):
+        return graph
+    exchanges: dict[Node, Exchange] = {}
+    specs: dict[Node, BodySpec] = {}
     for node in reversed(graph.nodes):
         exchange = _exchange(node)
         if exchange is not None:
-            native[node] = exchange
-        elif may_fail(node):
-            break
-    if not native:
-        return graph
-    return rebuild(graph, lambda node, current: _with_kind(current, native.get(node)))
+            if all_native or not followed:
+                exchanges[node] = exchange._replace(precedes_failure=followed)
+            continue
+        if node.effect is Effect.EXCHANGE and isinstance(node.op.kind, Cond | Loop):
+            (spec,) = node.attrs.values()
+            change = partial(
+                _with_native, all_native=all_native, followed=followed or isinstance(node.op.kind, Loop)
+            )
+            specs[node] = spec.with_bodies(change)
+        followed = followed or _fails(node)
+
+    def changed(node: Node, current: Node) -> Expansion | None:
+        op, attrs = current.op, current.attrs
+        if node in exchanges:
+            op = replace(op, kind=exchanges[node])
+        elif node in specs:
+            attrs = dict.fromkeys(attrs, specs[node])
+        else:
+            return None
+        return replaced_by(
+            Node(op, current.inputs, attrs, current.specs, current.origin, current.merged_origins)
+        )
+
+    return rebuild(graph, changed) if exchanges or specs else graph
 
 
 def _exchange(node: Node) -> Exchange | None:
@@ -34,12 +79,13 @@ def _exchange(node: Node) -> Exchange | None:
     kind = node.op.kind
     if not isinstance(kind, Opaque) or kind.exchange is None:
         return None
-    spec = node.inputs[0].spec
-    return kind.exchange(spec, **node.attrs) if all(type(size) is int for size in spec.shape) else None
+    return kind.exchange(node.inputs[0].spec, **node.attrs)
 
 
-def _with_kind(node: Node, kind: Exchange | None) -> Expansion | None:
-    if kind is None:
-        return None
-    op = replace(node.op, kind=kind)
-    return replaced_by(Node(op, node.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
+def _fails(node: Node) -> bool:
+    """Whether ``node`` may fail by anything but exchanges that machine code can run."""
+    if _exchange(node) is not None:
+        return False
+    if isinstance(node.op.kind, Cond):
+        return any(_fails(n) for branch in bodies(node) for n in branch.nodes)
+    return may_fail(node)

@@ -48,8 +48,11 @@ class ReplicaGroup(Protocol):
         """The sum of the workers' arrays, which have one shape."""
         ...
 
-    def native(self, collective: Collective, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
-        """The call by which machine code runs a collective on an input; None if there is none."""
+    def native(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> Exchange | None:
+        """The call by which machine code runs a collective on an input; None if there is none.
+
+        A size of the input that is None is dynamic.
+        """
         ...
 
     def all_gather(self, array: Array) -> Array:
@@ -75,7 +78,11 @@ def _gathered(x: TensorSpec, group: ReplicaGroup) -> TensorSpec:
 
 def _native(collective: Collective) -> Opaque:
     """The kind of an op that machine code runs if the group has a call for it."""
-    return Opaque(_REASON, exchange=lambda x, group: group.native(collective, x.dtype, tuple(x.shape)))
+
+    def call(x: TensorSpec, group: ReplicaGroup) -> Exchange | None:
+        return group.native(collective, x.dtype, tuple([n if type(n) is int else None for n in x.shape]))
+
+    return Opaque(_REASON, exchange=call)
 
 
 ALL_REDUCE: Final[Op] = register(

@@ -46,6 +46,7 @@ ALL_GATHER = ctypes.CFUNCTYPE(
     ctypes.c_int64,
 )
 """The signature of MPI_Allgather."""
+PART_BYTES = 1 << 22
 
 
 class TwoEqualWorkers:
@@ -91,8 +92,9 @@ class TwoEqualWorkers:
     def all_gather_block(self, array: Any) -> Any:
         raise NotImplementedError
 
-    def native(self, collective: Collective, dtype: Any, shape: tuple[int, ...]) -> Exchange:
-        signature = self.progress.signature(collective.name.lower(), dtype.dtype, shape)
+    def native(self, collective: Collective, dtype: Any, shape: tuple[int | None, ...]) -> Exchange:
+        number: Any = self.progress.template if None in shape else self.progress.signature
+        signature = number(collective.name.lower(), dtype.dtype, shape)
         function = self._gather_function if collective is Collective.ALL_GATHER else self._function
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
         return Exchange(
@@ -103,6 +105,7 @@ class TwoEqualWorkers:
             33,
             self.progress.address,
             signature,
+            PART_BYTES,
             self._error,
             self.progress.native_spans,
         )
@@ -160,7 +163,7 @@ def test_operands_that_are_views_are_copied(group: TwoEqualWorkers) -> None:
 
 
 def test_large_sums_are_exchanged_in_parts() -> None:
-    group, limit = UntouchedMemory(), 1 << 24
+    group, limit = UntouchedMemory(), PART_BYTES
     df.function(lambda x: sum_over(x, group))(df.zeros([limit + 5], df.int8))
     (first, begin), (second, after) = group.calls
     assert (first, second, after - begin) == (limit, 5, limit)
@@ -275,18 +278,103 @@ def test_before_a_node_that_may_fail_python_exchanges_and_a_replay_reads_its_rec
     assert (len(group.calls), group.in_python) == (0, 1)
 
 
-def test_exchanges_of_dynamic_sizes_and_in_loops_stay_in_python(group: TwoEqualWorkers) -> None:
-    f = df.function(lambda x: sum_over(x, group), input_signature=[df.TensorSpec([None])])
-    assert f(df.ones([3])).numpy().tolist() == [2.0] * 3
+def test_tensors_of_dynamic_sizes_are_recorded_with_their_sizes(group: TwoEqualWorkers) -> None:
+    """Sizes of arguments, and one that depends on data."""
+    signature = [df.TensorSpec([None, 2, None])]
+    of_arguments = df.function(lambda x: sum_over(x * 2.0, group) + 1.0, input_signature=signature)
+    of_data = df.function(lambda x: sum_over(df.boolean_mask(x, x > 0.0), group))
+    for shape in ([3, 2, 1], [4, 2, 2], [0, 2, 5]):
+        assert np.array_equal(of_arguments(df.ones(shape)).numpy(), np.full(shape, 5.0))
+    for x, positive in (([1.0, -1.0, 3.0], [2.0, 6.0]), ([-1.0, -1.0, -1.0], [])):
+        assert of_data(df.constant(x)).numpy().tolist() == positive
+    progress = group.progress
+    recorded = progress.signatures(0, progress.begun)
+    shapes = ["3, 2, 1", "4, 2, 2", "0, 2, 5", "2", "0"]
+    assert [progress.descriptions[s] for s in recorded] == [f"all_reduce of float32[{s}]" for s in shapes]
+    assert [count for count, *_ in group.calls] == [6, 16, 0, 2, 0]
+    assert group.in_python == 0
+
+
+def test_exchanges_of_each_iteration_are_native(group: TwoEqualWorkers) -> None:
+    v = df.Variable(0.0)
 
     @df.function
-    def repeated(x: Any) -> Any:
-        for _ in df.range(3):
+    def steps(x: Any, count: Any) -> Any:
+        for i in df.range(count):
             x = sum_over(x, group)
+            if i % 2 == 0:
+                x += sum_over(df.ones([2]), group)
+            v.assign_add(df.reduce_sum(x))
+        return sum_over(x, group)
+
+    @df.function
+    def until(x: Any) -> Any:
+        while df.reduce_sum(sum_over(x, group)) < 100.0:
+            for _ in df.range(2):
+                x = sum_over(x, group)
         return x
 
-    assert repeated(df.ones([1])).numpy().tolist() == [8.0]
-    assert (len(group.calls), group.in_python) == (0, 4)
+    for count in (0, 1, 3, 40):  # 2 x + 2, then 2 x, and so on
+        group.calls.clear()
+        v.assign(0.0)
+        x, total = np.float32([1.0, 0.5]), np.float32(0)
+        for i in range(count):
+            x = 2 * x + 2 * (i % 2 == 0)
+            total += x.sum()
+        assert np.array_equal(steps(df.constant([1.0, 0.5]), count).numpy(), 2 * x)
+        assert v.numpy() == total
+        assert len(group.calls) == count + (count + 1) // 2 + 1
+    group.calls.clear()
+    assert until(df.constant([1.0])).numpy().tolist() == [64.0]
+    assert len(group.calls) == 4 + 3 * 2
+    assert group.in_python == 0
+
+
+def test_exchanges_of_a_branch_are_native_unless_a_node_that_may_fail_follows(group: TwoEqualWorkers) -> None:
+    def chosen(x: Any, i: Any) -> Any:
+        return df.cond(i > 0, lambda: sum_over(x, group), lambda: x - 1.0)
+
+    last = df.function(chosen)
+    gathered = df.function(lambda x, i: df.gather(chosen(x, i), i))
+    x = df.constant([1.0, 3.0])
+    assert [last(x, i).numpy().tolist() for i in (0, 1)] == [[0.0, 2.0], [2.0, 6.0]]
+    assert (len(group.calls), group.in_python) == (1, 0)
+    assert [gathered(x, i).numpy() for i in (0, 1)] == [0.0, 6.0]
+    assert (len(group.calls), group.in_python) == (1, 1)
+
+
+def test_variables_keep_what_was_assigned_before_the_first_exchange_of_a_loop_that_fails(
+    group: TwoEqualWorkers,
+) -> None:
+    """Neither the failed call nor its replay exchanges more than the iterations before the failure."""
+    v, w = df.Variable(0.0), df.Variable(0.0)
+
+    @df.function
+    def steps(x: Any, indices: Any) -> Any:
+        v.assign(5.0)
+        for i in indices:
+            w.assign_add(df.gather(x, i))
+            w.assign(sum_over(w, group))
+        return w + 0.0
+
+    x = df.constant([1.0, 2.0])
+    for _ in range(2):  # by ctypes, then by the C fast call
+        v.assign(0.0)
+        w.assign(0.0)
+        group.calls.clear()
+        assert steps(x, df.constant([0, 1])).numpy() == 8.0
+        v.assign(0.0)
+        w.assign(0.0)
+        with pytest.raises(df.errors.OutOfRangeError):
+            steps(x, df.constant([0, 7]))
+        assert (v.numpy(), w.numpy()) == (5.0, 1.0)
+        assert len(group.calls) == 3
+    group.code = 7
+    w.assign(0.0)
+    with pytest.raises(df.errors.AbortedError, match=r"all_reduce of float32\[\]: 7"):
+        steps(x, df.constant([1, 0]))
+    assert w.numpy() == 2.0
+    assert group.in_python == 0
 
 
 def test_a_gradient_is_exchanged_by_machine_code(group: TwoEqualWorkers) -> None:

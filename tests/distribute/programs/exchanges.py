@@ -92,6 +92,88 @@ def check_compiled_sums_of_every_dtype() -> None:
         assert ("numpy: " in f.status()) == bool(switches.off("exchanges"))
 
 
+def check_compiled_sums_of_sizes_that_a_call_or_its_data_determines() -> None:
+    of_call = df.function(
+        lambda x: strategy.run(all_reduce, args=("SUM", x)), input_signature=[df.TensorSpec([None, 2])]
+    )
+    of_data = df.function(lambda x: strategy.run(all_reduce, args=("SUM", df.boolean_mask(x, x > 1.0))))
+    for rows in (3, 0, 70_000):
+        assert np.array_equal(of_call(df.ones([rows, 2])).numpy(), np.full([rows, 2], COUNT))
+    for x in ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]):
+        assert of_data(df.constant(x)).numpy().tolist() == [COUNT * n for n in x if n > 1.0]
+    for f in (of_call, of_data):
+        assert ("exchanges data" in f.status()) == bool(switches.off("exchanges"))
+
+
+def check_sums_in_loops_have_the_bits_of_eager_ones() -> None:
+    def averaged(x: Any) -> Any:
+        for i in df.range(20):
+            if i % 3 == 0:
+                x = all_reduce("MEAN", x)
+            x = all_reduce("SUM", df.where(x > 0.0, x, -x)) * 0.5
+        return x
+
+    x = df.random.normal([3000]) * (RANK + 1.0)
+    eager = strategy.run(averaged, args=(x,))
+    compiled = strategy.run(df.function(averaged), args=(x,))
+    assert eager.numpy().tobytes() == compiled.numpy().tobytes()
+
+
+def check_loops_in_functions_train_as_loops_in_python() -> None:
+    """With a last batch of another size, which leaves some workers no rows."""
+    rows = np.random.default_rng(0).normal(size=(26, 3)).astype(np.float32)
+    batches = df.data.Dataset.from_tensor_slices(rows).batch(8)
+
+    def trained(scope: Any, loop: str) -> Any:
+        w, steps = df.Variable(df.ones([3, 1])), df.Variable(0)
+
+        def step(x: Any) -> Any:
+            with df.GradientTape() as tape:
+                loss = df.reduce_sum((x @ w - 1.0) ** 2) / 8.0
+            w.assign_sub(0.1 * all_reduce("SUM", tape.gradient(loss, w)))
+            steps.assign_add(1)
+            return loss
+
+        def of_elements(dataset: Any) -> Any:
+            for x in dataset:
+                scope.run(step, args=(x,))
+
+        def of_range(x: Any, begins: Any) -> Any:
+            for i in df.range(df.shape(begins)[0] - 1):
+                scope.run(step, args=(x[begins[i] : begins[i + 1]],))
+
+        def of_while(x: Any, begins: Any) -> Any:
+            i = 0
+            while i + 1 < df.shape(begins)[0]:
+                if begins[i + 1] >= begins[i]:
+                    scope.run(step, args=(x[begins[i] : begins[i + 1]],))
+                i += 1
+
+        own = scope.experimental_distribute_dataset(batches)
+        parts = [x.numpy() for x in own]
+        begins = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+        if loop == "python":
+            compiled = df.function(lambda x: scope.run(step, args=(x,)), reduce_retracing=True)
+            for x in own:
+                compiled(x)
+        elif loop == "elements":
+            compiled = df.function(of_elements)
+            compiled(own)
+        else:
+            compiled = df.function(of_range if loop == "range" else of_while)
+            compiled(np.concatenate(parts), begins)
+            by_python = bool(switches.off("exchanges")) and scope is strategy
+            assert ("exchanges data" in compiled.status()) == by_python
+        assert steps.numpy() == 4
+        return w.numpy()
+
+    alone = trained(df.distribute.OneDeviceStrategy("/cpu:0"), "python")
+    expected = trained(strategy, "python")
+    assert np.allclose(expected, alone, rtol=0, atol=1e-5)
+    for loop in ("elements", "range", "while"):
+        assert np.allclose(trained(strategy, loop), expected, rtol=0, atol=1e-6), loop
+
+
 def check_a_profile_has_the_exchanges_of_machine_code() -> None:
     compiled = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
     compiled(df.ones([300]))

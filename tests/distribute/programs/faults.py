@@ -1,4 +1,7 @@
-"""A program of two workers in which something goes wrong on the second one: ``faults.py FAULT``."""
+"""A program of two workers in which something goes wrong on the second one: ``faults.py FAULT [FORM]``.
+
+FORM is that of the exchanges: in a function of static sizes, in one of any size, or in a loop of a function.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 import dualflow as df
 
-fault = sys.argv[1]
+fault, form = [*sys.argv[1:], "static"][:2]
 if fault == "version" and os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")) == "1":
     df.version.DUALFLOW = "9.9"
 strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=8.0 if fault == "hang" else 60.0)
@@ -18,13 +21,30 @@ df.distribute.MirroredStrategy()  # which keeps the timeout
 is_second = strategy.cluster_resolver.task_id == 1
 
 
-@df.function
-def step(x: Any) -> Any:
+def total(x: Any) -> Any:
     return strategy.run(lambda: df.distribute.get_replica_context().all_reduce("SUM", x))  # type: ignore[union-attr]
 
 
-for _ in range(3):
-    step(df.ones([4]))
+@df.function
+def repeated(x: Any, times: Any) -> Any:
+    for _ in df.range(times):
+        x = total(x)
+    return x
+
+
+def exchange(x: Any, times: int) -> None:
+    if form == "loop":
+        repeated(x, times)
+        return
+    for _ in range(times):
+        steps[form](x)
+
+
+steps = {
+    "static": df.function(total),
+    "any-size": df.function(total, input_signature=[df.TensorSpec([None])]),
+}
+exchange(df.ones([4]), 3)
 if is_second:
     match fault:
         case "kill":
@@ -34,12 +54,11 @@ if is_second:
         case "steps":
             sys.exit()
         case "shape":
-            step(df.ones([5]))
+            exchange(df.ones([5]), 1)
         case "dtype":
-            step(df.ones([4], df.float64))
+            exchange(df.ones([4], df.float64), 1)
         case "function":
             strategy.gather(df.ones([4]), axis=0)
         case "hang":
             time.sleep(1000)
-while True:
-    step(df.ones([4]))
+exchange(df.ones([4]), 1_000_000)

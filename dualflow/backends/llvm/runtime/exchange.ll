@@ -4,7 +4,7 @@
 ;
 ; The parameters are words of 8 bytes; see exchange_calls.py. The words of the progress are those of
 ; dualflow/distribute/progress.py: this code and Python write them while they hold its mutex, and the thread of the
-; monitor reads them at any time. So a word of the ring is stored before the number of exchanges that have begun.
+; monitor reads them at any time. So the words of a ring are stored before the number of exchanges that have begun.
 ;
 ; If a check of the program has failed before, nothing is exchanged: the call is repeated in Python, up to the error.
 ; A return code other than 0 is stored in the progress, and the exchange remains unfinished.
@@ -16,14 +16,17 @@
   i64, i64, i64,                ;  2 datatype, operation, communicator
   ptr, i64,                     ;  5 progress, signature
   i64, i64,                     ;  7 the number of elements of a worker's block, or of the sum, and the bytes of one
-  i64, i64, i64, i64,           ;  9 input and output, each as a buffer and an offset in elements
-  i64, i64                      ; 13 the number of its check, and of the clock
+  i64,                          ;  9 the bytes of a part of a sum
+  i64, i64, i64, i64,           ; 10 input and output, each as a buffer and an offset in elements
+  i64, i64,                     ; 14 the number of its check, and of the clock
+  i64, [0 x i64]                ; 16 the number of dynamic sizes of the input, at most 4, and these
 }
 %progress = type {
   i64, i64, i64,                ;  0 exchanges that have begun, those that have finished, a return code
   [13 x i64],                   ;  3 the mutex
   [16384 x i64],                ;  4 the ring of signatures
-  [32768 x i64]                 ;  5 the times at which they began and ended
+  [32768 x i64],                ;  5 the times at which they began and ended
+  [65536 x i64]                 ;  6 their dynamic sizes
 }
 
 declare i32 @clock_gettime(i32, ptr)
@@ -54,7 +57,8 @@ begin:
   %signature.at = getelementptr %call, ptr %c, i64 0, i32 6
   %count.at = getelementptr %call, ptr %c, i64 0, i32 7
   %bytes.at = getelementptr %call, ptr %c, i64 0, i32 8
-  %check.at = getelementptr %call, ptr %c, i64 0, i32 13
+  %part.at = getelementptr %call, ptr %c, i64 0, i32 9
+  %check.at = getelementptr %call, ptr %c, i64 0, i32 14
   %function = load ptr, ptr %function.at
   %datatype = load i64, ptr %datatype.at
   %operation = load i64, ptr %operation.at
@@ -63,10 +67,11 @@ begin:
   %signature = load i64, ptr %signature.at
   %count = load i64, ptr %count.at
   %bytes = load i64, ptr %bytes.at
-  %most.sum = udiv i64 16777216, %bytes
+  %part.bytes = load i64, ptr %part.at
+  %most.sum = udiv i64 %part.bytes, %bytes
   %most = select i1 %is.sum, i64 %most.sum, i64 2147483647
-  %in = call ptr @place(ptr %buffers, ptr %c, i32 9, i64 %bytes)
-  %out = call ptr @place(ptr %buffers, ptr %c, i32 11, i64 %bytes)
+  %in = call ptr @place(ptr %buffers, ptr %c, i32 10, i64 %bytes)
+  %out = call ptr @place(ptr %buffers, ptr %c, i32 12, i64 %bytes)
   %finished.at = getelementptr %progress, ptr %p, i64 0, i32 1
   %code.at = getelementptr %progress, ptr %p, i64 0, i32 2
   %mutex = getelementptr %progress, ptr %p, i64 0, i32 3
@@ -79,15 +84,35 @@ begin:
   %end.index = or i64 %begin.index, 1
   %begin.at = getelementptr %progress, ptr %p, i64 0, i32 5, i64 %begin.index
   %end.at = getelementptr %progress, ptr %p, i64 0, i32 5, i64 %end.index
-  %clock.at = getelementptr %call, ptr %c, i64 0, i32 14
+  %clock.at = getelementptr %call, ptr %c, i64 0, i32 15
   %clock = load i64, ptr %clock.at
   call void @store_time(i64 %clock, ptr %begin.at)
+  %sizes.at = getelementptr %call, ptr %c, i64 0, i32 16
+  %sizes = load i64, ptr %sizes.at
+  %first.stored = shl i64 %place, 2
+  br label %size
+
+size:
+  %stored = phi i64 [ 0, %begin ], [ %stored.next, %store.size ]
+  %unstored = icmp ult i64 %stored, %sizes
+  br i1 %unstored, label %store.size, label %ready
+
+store.size:
+  %size.at = getelementptr %call, ptr %c, i64 0, i32 17, i64 %stored
+  %dynamic.size = load i64, ptr %size.at
+  %stored.index = add i64 %first.stored, %stored
+  %stored.at = getelementptr %progress, ptr %p, i64 0, i32 6, i64 %stored.index
+  store i64 %dynamic.size, ptr %stored.at
+  %stored.next = add i64 %stored, 1
+  br label %size
+
+ready:
   %begun = add i64 %number, 1
   store atomic i64 %begun, ptr %p release, align 8
   br label %part
 
-part:                                   ; of at most 16 MB of a sum, which stay in caches
-  %done = phi i64 [ 0, %begin ], [ %after, %next ]
+part:                                   ; of a sum, which stays in caches
+  %done = phi i64 [ 0, %ready ], [ %after, %next ]
   %left = sub i64 %count, %done
   %few = icmp slt i64 %left, %most
   %n = select i1 %few, i64 %left, i64 %most
