@@ -82,7 +82,8 @@ def test_the_context_is_eager_outside_of_functions() -> None:
 LIBRARY = """
 import tensorflow as tf
 from tensorflow.python.autograph.pyct import transformer
-from tensorflow.python.framework import tensor_shape, type_spec, type_spec_registry
+from tensorflow.python.eager import context
+from tensorflow.python.framework import tensor_shape, tensor_util, type_spec, type_spec_registry
 from tensorflow.python.ops import array_ops, control_flow_case, control_flow_util, random_ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.linalg import linear_operator_addition
@@ -128,6 +129,13 @@ assert Owner().variables == (v,)
 assert control_flow_ops.pfor(lambda i: i * 2, 3).numpy().tolist() == [0, 2, 4]
 assert not control_flow_util.GraphOrParentsInXlaContext(None)
 assert tensor_shape.as_shape([2]) == tf.TensorShape([2])
+assert context.in_eager_mode()
+assert tensor_util.constant_value_as_shape([2, -1]) == [2, None]
+@tf.function
+def shape_of_rows(x, n):
+    assert tensor_util.constant_value_as_shape([tf.shape(x)[1], n[0], 7]) == [3, None, 7]
+    assert tensor_util.constant_value_as_shape(n).rank is None
+shape_of_rows.get_concrete_function(tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32))
 (total,) = linear_operator_addition.add_operators([tf.linalg.LinearOperatorIdentity(2)] * 2)
 assert total.to_dense().numpy().tolist() == [[2.0, 0.0], [0.0, 2.0]]
 draws = random_ops.parameterized_truncated_normal([2, 50], [0.0, 10.0], 1.0, [1.0, 9.0], [2.0, 11.0]).numpy()

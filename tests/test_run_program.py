@@ -117,6 +117,53 @@ if __name__ == "__main__":
 """
 
 
+TENSORFLOW_1 = """
+import sys
+{imports}
+
+x = tf.placeholder(tf.float32, [2, 3], name="x")
+loss = tf.reduce_sum(tf.square(x), name="loss")
+with tf.Session() as session:
+    total = session.run(loss, {{x: [[1.0, 2.0, 3.0]] * 2}})
+print(total, loss.name, x.shape[0].value, bool(loss.shape))
+print(tf.compat.v1 is tf, tf.compat.v2.__name__)
+"""
+
+EAGER_TENSORFLOW_1 = """
+from __future__ import absolute_import, division, print_function
+import tensorflow as tf
+import tensorflow.contrib.eager as tfe
+
+tfe.enable_eager_execution()
+w = tfe.Variable(3.0, name="w")
+grad = tfe.implicit_gradients(lambda x: w * x * w)
+tf.train.GradientDescentOptimizer(0.1).apply_gradients(grad(2.0))
+print(w.numpy(), tf.random_uniform([2]).shape, tf.executing_eagerly())
+"""
+
+BOTH_VERSIONS = """
+import tensorflow as tf
+try:
+    tf.placeholder
+except AttributeError:
+    tf = tf.compat.v1
+print(tf.__name__, tf.executing_eagerly())
+"""
+
+SPAWNING_1 = """
+import multiprocessing
+import tensorflow as tf
+
+def double(x):
+    with tf.Session() as session:
+        return tf.__name__, float(session.run(tf.constant(x) * 2.0))
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(double, [1.0, 4.0]))
+"""
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Runs Python with these words in a folder of its own."""
@@ -218,6 +265,49 @@ def test_processes_of_multiprocessing_have_dualflow_too(run: Run, tmp_path: Path
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("imports", "name"),
+    [
+        ("import tensorflow as tf", "tf.placeholder"),
+        ("import tensorflow\ntf = tensorflow\ntensorflow.set_random_seed(1)", "tensorflow.set_random_seed"),
+        ("from tensorflow import Session\nimport tensorflow as tf", "tensorflow.Session"),
+        ("import tensorflow.contrib.eager as tfe\nimport tensorflow as tf", "tensorflow.contrib.eager"),
+    ],
+)
+def test_a_program_for_tensorflow_1_builds_graphs(run: Run, tmp_path: Path, imports: str, name: str) -> None:
+    (tmp_path / "program.py").write_text(TENSORFLOW_1.format(imports=imports))
+    done = run("-m", "dualflow", "run", "program.py")
+    assert done.stdout.splitlines() == ["28.0 loss:0 2 True", "True dualflow"], done.stderr
+    reason = f"program.py uses {name} of TensorFlow 1: it runs as with --v1.\n"
+    assert (
+        done.stderr == f"{reason}dualflow {df.version.DUALFLOW} stands in for tensorflow 1 in this process.\n"
+    )
+
+
+def test_a_module_for_tensorflow_1_is_run_by_the_option(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(TENSORFLOW_1.format(imports="import tensorflow as tf"))
+    done = run("-m", "dualflow", "run", "--v1", "-m", "program", "--v1")
+    assert done.stdout.splitlines() == ["28.0 loss:0 2 True", "True dualflow"], done.stderr
+
+
+def test_a_program_for_tensorflow_1_may_run_eagerly(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(EAGER_TENSORFLOW_1)
+    done = run("-m", "dualflow", "run", "program.py")
+    assert done.stdout == "1.8 (2,) True\n", done.stderr
+
+
+def test_a_program_for_both_versions_gets_the_second(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BOTH_VERSIONS)
+    done = run("-m", "dualflow", "run", "program.py")
+    assert done.stdout == "dualflow.compat.v1 True\n", done.stderr
+
+
+def test_processes_of_multiprocessing_have_tensorflow_1_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SPAWNING_1)
+    done = run("-m", "dualflow", "run", "program.py")
+    assert done.stdout == "[('dualflow.compat.v1', 2.0), ('dualflow.compat.v1', 8.0)]\n", done.stderr
+
+
 def test_a_module_is_run_by_its_name(run: Run, tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
@@ -279,4 +369,4 @@ def test_a_process_that_has_tensorflow_itself_is_refused(
 def test_without_a_program_the_usage_is_shown(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words)
-    assert "python -m dualflow run (FILE | -m MODULE)" in capsys.readouterr().err
+    assert "python -m dualflow run [--v1] (FILE | -m MODULE)" in capsys.readouterr().err

@@ -28,6 +28,7 @@ from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.launch import DESCRIPTION as LAUNCH_DESCRIPTION
 from dualflow.cli.launch import add_launch_arguments, count_of_words, launch, set_tf_config
 from dualflow.cli.program import MainModule, add_program_arguments, program_of_module, program_of_path
+from dualflow.cli.program_version import name_of_version_1
 from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
@@ -36,11 +37,16 @@ from dualflow.core.records import dataclass
 from dualflow.function.inspect.verify_report import Verification
 
 _RUN = """\
-Run a program that was written for TensorFlow 2, with Keras or without: in its process, and in those that
+Run a program that was written for TensorFlow, with Keras or without: in its process, and in those that
 multiprocessing starts for it, `import tensorflow` gives dualflow, and `import keras` takes dualflow as its
 backend. Otherwise the program runs as `python PROGRAM` runs it.
 
+With --v1 it is TensorFlow 1: `import tensorflow` gives dualflow.compat.v1, and ops build graphs unless the
+program enables eager execution. A file that uses a name of TensorFlow 1 only, such as tf.placeholder, is run
+so by itself, with a line on stderr.
+
   python -m dualflow run train.py --epochs 3
+  python -m dualflow run --v1 -m package.train
   python -m dualflow run -m package.train --epochs 3
   python -m dualflow run -m pdb train.py
 """
@@ -145,7 +151,8 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     """The arguments of the command, and those of the program to run, which follow its name."""
     count = len(words)
     if words[:1] == ["run"]:
-        count = 3 if words[1:2] == ["-m"] else 2
+        options = 2 if words[1:2] == ["--v1"] else 1
+        count = options + (2 if words[options : options + 1] == ["-m"] else 1)
     elif words[:1] == ["launch"]:
         count = count_of_words(words)
     return words[:count], words[count:]
@@ -171,8 +178,16 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--v1", action="store_true", help="the program was written for TensorFlow 1")
+    add_program_arguments(parser)
+
+
 def _run(options: argparse.Namespace) -> MainModule:
-    stand_in_for_tensorflow()
+    name = None if options.v1 or options.module is not None else name_of_version_1(options.file)
+    stand_in_for_tensorflow(version=1 if options.v1 or name else 2)
+    if name is not None:
+        print(f"{options.file} uses {name} of TensorFlow 1: it runs as with --v1.", file=sys.stderr)
     set_tf_config()
     if options.module is not None:
         return program_of_module(options.module, options.following)
@@ -274,9 +289,9 @@ _COMMANDS: Final = {
     "run": _Command(
         "a program for TensorFlow, with dualflow in its place",
         _RUN,
-        add_program_arguments,
+        _add_run_arguments,
         _run,
-        usage="(FILE | -m MODULE) [ARGUMENT ...]",
+        usage="[--v1] (FILE | -m MODULE) [ARGUMENT ...]",
     ),
     "launch": _Command(
         "a program in several workers, which df.distribute joins",

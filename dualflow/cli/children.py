@@ -12,19 +12,19 @@ from functools import wraps
 from multiprocessing import spawn
 from typing import Any
 
-from dualflow.cli.stand_in import stand_in_for_tensorflow
+from dualflow.cli.stand_in import stand_in_for_tensorflow, version_in_place
 
 
-def stand_in_quietly() -> None:
-    """Substitute dualflow for TensorFlow in this process, without a message."""
-    stand_in_for_tensorflow(quiet=True)
+def stand_in_quietly(version: int) -> None:
+    """Substitute dualflow for a version of TensorFlow in this process, without a message."""
+    stand_in_for_tensorflow(version=version, quiet=True)
 
 
 class _CallInChild:
     """Pickles as a call of :func:`stand_in_quietly`."""
 
     def __reduce__(self) -> Any:
-        return stand_in_quietly, ()
+        return stand_in_quietly, (version_in_place(),)
 
 
 _original = spawn.get_preparation_data

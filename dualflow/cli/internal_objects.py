@@ -25,6 +25,7 @@ from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.eager.variable_spec import VariableSpec
+from dualflow.ops.static import static_elements
 
 
 class Context:
@@ -139,6 +140,16 @@ def _truncated_normal(
     return dualflow.random.stateless_parameterized_truncated_normal(shape, drawn, mean, deviation, low, high)
 
 
+def _constant_value_as_shape(tensor: Any) -> Any:
+    """The shape whose sizes are the elements of a vector, as far as they are known; -1 is an unknown size."""
+    vector = dualflow.convert_to_tensor(tensor, dtype_hint=dualflow.int32)
+    values = dualflow.get_static_value(vector)
+    elements = static_elements(vector) if values is None else values.tolist()
+    if elements is None:
+        return dualflow.TensorShape(None)
+    return dualflow.TensorShape([None if n is None or n == -1 else n for n in elements])
+
+
 def _prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
     """``input``, whose gradient is an error with ``message``."""
 
@@ -182,7 +193,11 @@ def _without_variables(values: Any) -> Any:
 OBJECTS: Final[dict[str, dict[str, Any]]] = {
     "autograph.pyct.transformer": {"Base": AutographTransformer},
     "data.ops.iterator_ops": {"OwnedIterator": Iterator},
-    "eager.context": {"context": Context, "executing_eagerly": dualflow.executing_eagerly},
+    "eager.context": {
+        "context": Context,
+        "executing_eagerly": dualflow.executing_eagerly,
+        "in_eager_mode": dualflow.executing_eagerly,
+    },
     "eager.record": {"should_record_backprop": _should_record_backprop},
     "eager.tape": {"should_record_backprop": _should_record_backprop},
     "framework.ops": {"EagerTensor": EagerTensor},
@@ -203,6 +218,7 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
     "ops.array_ops": {"prevent_gradient": _prevent_gradient},
     "ops.control_flow_case": {"_case_helper": _case_helper},
     "framework.tensor_shape": {"as_shape": dualflow.TensorShape},
+    "framework.tensor_util": {"constant_value_as_shape": _constant_value_as_shape},
     "ops.control_flow_util": {"GraphOrParentsInXlaContext": lambda graph: False},
     "ops.linalg.linear_operator": {"make_composite_tensor": lambda cls, module_name="": cls},
     "ops.linalg.linear_operator_addition": {"add_operators": _added_operators},

@@ -1,9 +1,9 @@
 """Substitution of TensorFlow by dualflow in this process: ``import tensorflow`` imports dualflow.
 
 A finder at the head of ``sys.meta_path`` serves ``tensorflow`` and its submodules: each is dualflow's
-namespace of the same name. Keras, which may be imported by its own name, uses dualflow as its backend instead
-of TensorFlow. Libraries for several frameworks recognise tensors by the module of their class: that is
-``tensorflow`` then.
+namespace of the same name; for programs of TensorFlow 1, that of ``dualflow.compat.v1``. Keras, which may be
+imported by its own name, uses dualflow as its backend instead of TensorFlow. Libraries for several frameworks
+recognise tensors by the module of their class: that is ``tensorflow`` then.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final
 import dualflow
 from dualflow.cli.internal_keras import keras_2, keras_2_module
 from dualflow.cli.internal_modules import PREFIX, InternalNames, internal_module
+from dualflow.compat import v1
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
 from dualflow.eager.tensor import EagerTensor
@@ -33,10 +34,12 @@ _KERAS_2: Final = "tf_keras"
 """Keras 2 for TensorFlow, as whose modules those of Keras 3 are imported: it calls TensorFlow's internals."""
 
 
-def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
+def stand_in_for_tensorflow(*, version: int = 2, quiet: bool = False) -> None:
     """Make ``import tensorflow`` import dualflow, also in processes that multiprocessing starts.
 
     Args:
+        version: of TensorFlow: for 1, ``import tensorflow`` imports ``dualflow.compat.v1``, and ops are added
+            to graphs until the program enables eager execution.
         quiet: whether the first import prints no message on stderr.
 
     Raises:
@@ -48,18 +51,32 @@ def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
         raise FailedPreconditionError(
             "TensorFlow is imported in this process already: dualflow stands in from the start, or not."
         )
-    sys.meta_path.insert(0, _StandInFinder(quiet))
+    root = dualflow if version == 2 else _tensorflow_1()
+    sys.meta_path.insert(0, _StandInFinder(root, quiet))
     for kind in (Tensor, EagerTensor, SymbolicTensor, Variable):
         kind.__module__ = _NAME
     vars(dualflow)["__internal__"] = InternalNames()
     import_after("multiprocessing.spawn", "dualflow.cli.children")
 
 
+def version_in_place() -> int:
+    """The version of TensorFlow for which dualflow stands in in this process; 0 if for none."""
+    finders = [finder for finder in sys.meta_path if isinstance(finder, _StandInFinder)]
+    return (2 if finders[0].root is dualflow else 1) if finders else 0
+
+
+def _tensorflow_1() -> ModuleType:
+    """The namespace of TensorFlow 1, with its behaviour switched on."""
+    v1.disable_v2_behavior()
+    return v1
+
+
 class _StandInFinder:
     """Finds dualflow's namespaces for TensorFlow's modules."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._loader = _NamespaceLoader(quiet)
+    def __init__(self, root: ModuleType, quiet: bool) -> None:
+        self.root = root
+        self._loader = _NamespaceLoader(root, quiet)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -74,24 +91,26 @@ class _StandInFinder:
 class _NamespaceLoader(Loader):
     """Replaces the module that is being imported by dualflow's namespace."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, root: ModuleType, quiet: bool) -> None:
+        self._root = root
         self._quiet = quiet
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = _namespace(module.__name__)
+        sys.modules[module.__name__] = _namespace(module.__name__, self._root)
         if not self._quiet:
             self._quiet = True
-            print(f"dualflow {DUALFLOW} stands in for {_NAME} in this process.", file=sys.stderr)
+            version = "" if self._root is dualflow else " 1"
+            print(f"dualflow {DUALFLOW} stands in for {_NAME}{version} in this process.", file=sys.stderr)
 
 
-def _namespace(name: str) -> ModuleType:
-    """dualflow's namespace for the full name of a module of TensorFlow."""
+def _namespace(name: str, root: ModuleType) -> ModuleType:
+    """dualflow's namespace for the full name of a module of TensorFlow, which is below ``root``."""
     parent, _, child = name.rpartition(".")
     if not parent:
-        return dualflow if name == _NAME else keras_2()
+        return root if name == _NAME else keras_2()
     if name.startswith(f"{_KERAS_2}.") and (internal_of_keras := keras_2_module(name)) is not None:
         return internal_of_keras
     if f"{name}.".startswith(f"{PREFIX}."):

@@ -6,14 +6,19 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import FrameType
+from types import FrameType, NoneType
 from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias
+
+import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 
 Dim = int | None
 Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
 """What :func:`as_shape` converts: sizes, the only size, or None for an unknown rank."""
+
+
+_PLAIN: Final = frozenset({int, NoneType})
 
 
 class Shape(tuple[Dim, ...]):
@@ -31,7 +36,10 @@ class Shape(tuple[Dim, ...]):
     def __new__(cls, dims: Iterable[Dim] | SupportsIndex | None = ()) -> Shape:
         if dims is None:
             return UNKNOWN_RANK
-        return super().__new__(cls, dims if isinstance(dims, Iterable) else (operator.index(dims),))
+        sizes = tuple(dims) if isinstance(dims, Iterable) else (operator.index(dims),)
+        if not _PLAIN.issuperset(map(type, sizes)):  # NumPy's integers have a limit, sizes have none
+            sizes = tuple([int(d) if isinstance(d, np.integer) else d for d in sizes])
+        return super().__new__(cls, sizes)
 
     @property
     def rank(self) -> int:
@@ -114,19 +122,21 @@ class Shape(tuple[Dim, ...]):
         Raises:
             InvalidArgumentError: it has more or fewer.
         """
-        return self.merge_with([None] * rank)
+        if self is UNKNOWN_RANK:
+            return Shape([None] * rank)
+        return self._ranked(len(self) == rank, f"must have rank {rank}")
 
     def with_rank_at_least(self, rank: int) -> Shape:
         """This shape, unless it has fewer than ``rank`` axes, which is an InvalidArgumentError."""
-        return self._ranked(self is UNKNOWN_RANK or len(self) >= rank, f"{rank} axes or more")
+        return self._ranked(self is UNKNOWN_RANK or len(self) >= rank, f"must have rank at least {rank}")
 
     def with_rank_at_most(self, rank: int) -> Shape:
         """This shape, unless it has more than ``rank`` axes, which is an InvalidArgumentError."""
-        return self._ranked(self is UNKNOWN_RANK or len(self) <= rank, f"{rank} axes or fewer")
+        return self._ranked(self is UNKNOWN_RANK or len(self) <= rank, f"must have rank at most {rank}")
 
     def _ranked(self, right: bool, requirement: str) -> Shape:
         if not right:
-            raise InvalidArgumentError(f"Shape {self} should have {requirement}; reshape the tensor.")
+            raise InvalidArgumentError(f"Shape {self} {requirement}; reshape the tensor.")
         return self
 
     def assert_is_compatible_with(self, other: Sizes) -> None:
@@ -220,13 +230,14 @@ class _UnknownRank(Shape):
 def set_size_class(size_class: Callable[[Dim], Any] | None, is_internal: Callable[[FrameType], bool]) -> None:
     """Let ``shape[i]``, ``for size in shape`` and ``shape.dims`` return ``size_class(size)`` in user code.
 
-    TensorFlow 1's shapes have objects as sizes, which the library itself must not see. Frames for which
-    ``is_internal`` is true still get integers and None, as all do without a class.
+    TensorFlow 1's shapes have objects as sizes, which the library itself must not see, and are true also
+    without sizes. Frames for which ``is_internal`` is true still get integers and None, and a tuple's truth,
+    as all do without a class.
     """
     if size_class is None:
         Shape.__getitem__, Shape.dims = _ITEM, _DIMS  # type: ignore[method-assign]  # for the whole process
         if "__iter__" in vars(Shape):
-            del Shape.__iter__
+            del Shape.__iter__, Shape.__bool__  # type: ignore[attr-defined]  # set below
         return
 
     def item(self: Shape, key: Any) -> Any:
@@ -241,6 +252,10 @@ def set_size_class(size_class: Callable[[Dim], Any] | None, is_internal: Callabl
         integers = list(tuple.__iter__(self))
         return integers if is_internal(sys._getframe(1)) else [size_class(n) for n in integers]
 
+    def truth(self: Shape) -> bool:
+        return tuple.__len__(self) > 0 or not is_internal(sys._getframe(1))
+
+    Shape.__bool__ = truth  # type: ignore[attr-defined]  # as above
     Shape.__getitem__, Shape.__iter__ = item, sizes  # type: ignore[method-assign,assignment]  # as above
     Shape.dims = property(dims)  # type: ignore[method-assign,assignment]  # as above
 

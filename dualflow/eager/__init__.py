@@ -19,7 +19,6 @@ __all__ = [
     "GradientTape",
     "Variable",
     "custom_gradient",
-    "enable_eager_execution",
     "executing_eagerly",
     "gradients_function",
     "implicit_gradients",
@@ -35,10 +34,6 @@ def executing_eagerly() -> bool:
     return dispatch.current().eager
 
 
-def enable_eager_execution() -> None:
-    """Does nothing: eager execution is always on. For programs that had to enable it."""
-
-
 def num_gpus() -> int:
     """The number of GPUs that ``df.device`` accepts: 1 if there is one, 0 otherwise."""
     return gpu_count()
@@ -51,6 +46,7 @@ _publish(
         "dualflow.contrib": "metrics",
         "dualflow.contrib.network": "Network Sequential",
         "dualflow.data.iterator": "Iterator",
+        "dualflow.graph_mode": "enable_eager_execution",
         "dualflow.train.checkpoint": "Checkpoint",
         "dualflow.train.saver": "Saver=EagerSaver",
     },

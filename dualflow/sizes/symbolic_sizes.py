@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from dualflow.core.records import NamedTuple
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.sizes.size_maths import NUMBERS, SizeMaths
 
 TYPICAL: Final = 1024
@@ -254,8 +255,8 @@ def size_variables(value: object) -> set[SizeFactor]:
 
 
 def is_static(sizes: Iterable[object]) -> bool:
-    """Whether all ``sizes`` are ints."""
-    return all(type(d) is int for d in sizes)
+    """Whether all ``sizes`` are ints; an unknown rank has sizes that are none."""
+    return sizes is not UNKNOWN_RANK and all(type(d) is int for d in sizes)
 
 
 def evaluate_size(value: int, bound: Mapping[SizeFactor, int]) -> int:

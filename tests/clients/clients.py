@@ -34,6 +34,7 @@ class Client:
         tests: a folder of the installed package whose tests pytest runs; or
         program: a file of ``programs`` that prints ``pass NAME`` or ``fail NAME: ERROR`` for each test.
         options: further arguments of pytest.
+        version: of TensorFlow, for which the library was written.
         tensorflow: the number of tests that pass on TensorFlow; None if it is not known.
     """
 
@@ -42,9 +43,18 @@ class Client:
     tests: str = ""
     program: str = ""
     options: tuple[str, ...] = ()
+    version: int = 2
     tensorflow: int | None = None
 
 
+_TFP: Final = (
+    "tensorflow-probability==0.25.0 dm-tree==0.1.10 decorator==5.3.1 cloudpickle==3.1.3 six==1.17.0 "
+    "wrapt==2.5.2 gast==0.7.0 absl-py==2.5.1"
+)
+_TESTS: Final = ("-o", "python_files=*_test.py")
+_OLDER_NUMPY: Final = ("-p", "older_numpy")
+_NUMPY: Final = "numpy==2.1.3"
+"""The oldest that dualflow takes: NumPy 2.2 and later refuse what some libraries do."""
 _HUB: Final = (
     "keras-hub==0.32.0 kagglehub==1.0.3 kagglesdk==0.1.38 tokenizers==0.23.3 sentencepiece==0.2.3 "
     "huggingface_hub==2.4.0 regex==2026.11.19 rich==15.0.0 requests==2.34.2 tqdm==4.70.1 pyyaml==6.0.4 "
@@ -74,12 +84,12 @@ CLIENTS: Final = {
         "dm-sonnet==2.0.2 dm-tree==0.1.10 wrapt==2.5.2 tabulate==0.10.0 mock==5.2.0",
         1900,
         tests="sonnet",
-        options=("-o", "python_files=*_test.py"),
+        options=_TESTS,
         tensorflow=2354,
     ),
+    "t3f": Client(f"t3f==1.2.0 {_NUMPY}", 245, tests="t3f", options=(*_TESTS, *_OLDER_NUMPY)),
     "tensorflow-probability": Client(
-        "tensorflow-probability==0.25.0 dm-tree==0.1.10 decorator==5.3.1 cloudpickle==3.1.3 six==1.17.0 "
-        "wrapt==2.5.2 gast==0.7.0 absl-py==2.5.1",
+        _TFP,
         39,
         program="tfp_core.py",
     ),
@@ -89,5 +99,6 @@ CLIENTS: Final = {
         tests="tensornetwork/backends/tensorflow",
         tensorflow=400,
     ),
+    "trfl": Client(f"trfl==1.2.0 {_TFP}", 305, tests="trfl", options=(*_TESTS, *_OLDER_NUMPY), version=1),
 }
 """The clients by name. Their numbers on TensorFlow are those of TensorFlow 2.21 with the same versions."""

@@ -107,8 +107,9 @@ def environment(client: Client, folder: Path) -> Path:
 def run(client: Client, python: Path) -> Outcome:
     """The results of the client's tests."""
     started = time.monotonic()
-    command = [str(python), "-m", "dualflow", "run", *arguments_of(client, python)]
-    settings = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    mode = ["--v1"] if client.version == 1 else []
+    command = [str(python), "-m", "dualflow", "run", *mode, *arguments_of(client, python)]
+    settings = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{PROGRAMS}", "PYTHONWARNINGS": "ignore"}
     with tempfile.TemporaryDirectory() as folder:
         finished = subprocess.run(
             command,

@@ -62,6 +62,8 @@ def test_sizes_are_dimensions_in_the_program(dimensions: None) -> None:
         assert [d.value for d in x.get_shape()] == [d.value for d in x.shape.dims] == [None, 3]
         assert x.shape.as_list() == [None, 3]
         assert v1.reshape(x, [-1, x.shape[1] * 2]).shape[1].value == 6
+        assert bool(v1.zeros([]).shape)
+        assert not v1.placeholder(v1.float32).shape
 
 
 def test_dualflow_itself_computes_with_integers(dimensions: None) -> None:
@@ -78,6 +80,7 @@ def test_sizes_are_integers_again_afterwards() -> None:
     v1.enable_v2_tensorshape()
     shape = v1.TensorShape([3, None])
     assert (shape[0], list(shape), shape.dims) == (3, [3, None], [3, None])
+    assert not v1.TensorShape([])
 
 
 def test_print_writes_when_its_result_is_computed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -235,3 +235,9 @@ def test_an_array_that_changes_before_the_run_is_what_it_was(session: v1.Session
     product, total = v1.multiply(x, array), x + array
     array[:] = 100.0
     assert [r.tolist() for r in session.run([product, total], {x: 3.0})] == [[3.0, 6.0], [4.0, 5.0]]
+
+
+def test_a_size_of_a_tensor_of_unknown_rank_is_an_argument(session: v1.Session) -> None:
+    x, i = v1.placeholder("float"), v1.placeholder(v1.int32, [2])
+    chosen = v1.reduce_sum(x * v1.one_hot(i, v1.shape(x)[-1]), axis=-1)
+    assert session.run(chosen, {x: [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], i: [2, 0]}).tolist() == [3.0, 4.0]

@@ -165,7 +165,7 @@ CASES = {
     "too few axes": (
         lambda: df.TensorShape([2]).with_rank_at_least(2),
         InvalidArgumentError,
-        r"\(2,\) should have 2 axes or more",
+        r"\(2,\) must have rank at least 2",
         "reshape",
     ),
     "a dynamic size": (

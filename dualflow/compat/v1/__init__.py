@@ -230,7 +230,7 @@ def _dualflow_object(name: str) -> Any:
     if name in _MESSAGES:
         return getattr(summary, name)
     value = getattr(dualflow, name, ABSENT)
-    return value if value is ABSENT else with_name(value)
+    return value if name == "compat" or value is ABSENT else with_name(value)  # compat has version 1 itself
 
 
 _publish(
