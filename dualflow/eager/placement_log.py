@@ -1,7 +1,6 @@
-"""``set_log_device_placement``, and the engine that prints the ops on the CPU.
+"""``set_log_device_placement``, and the class of the eager engine that prints the ops on the CPU.
 
-The class of the eager engine is replaced meanwhile, so that without a log there is no cost. Ops on a GPU are
-printed where they run, in :mod:`dualflow.eager.placed_ops`.
+Ops on a GPU are printed where they run, in :mod:`dualflow.eager.placed_ops`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.core.device_names import CPU
-from dualflow.eager.engine import EAGER, EagerEngine, UniformEagerEngine
+from dualflow.eager.engine import EagerEngine, UniformEagerEngine
+from dualflow.eager.engine_class import ENGINE_CLASS
 from dualflow.eager.placement import PLACEMENT_LOG
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.record import Op
@@ -37,7 +37,7 @@ def set_log_device_placement(enabled: bool) -> None:
     >>> df.debugging.set_log_device_placement(False)
     """
     PLACEMENT_LOG.enabled = bool(enabled)
-    EAGER.__class__ = LoggedEagerEngine if enabled else EagerEngine
+    ENGINE_CLASS.set_untimed(LoggedEagerEngine if enabled else EagerEngine)
 
 
 def get_log_device_placement() -> bool:

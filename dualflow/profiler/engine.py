@@ -1,9 +1,4 @@
-"""The eager engine while a profiler runs: times each op.
-
-The class of the engine object is replaced for that time: so all threads and tapes that refer to it are
-profiled, and without a profiler there is no cost. The class may change back during a method, so methods name
-their base class instead of ``super()``.
-"""
+"""The classes of the eager engines while a profiler runs: they time each op."""
 
 from __future__ import annotations
 
@@ -12,62 +7,80 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final
 
-from dualflow.eager.engine import EAGER, EagerEngine
+from dualflow.eager.device_engine import ON_GPU, DeviceEngine
+from dualflow.eager.engine import EagerEngine
+from dualflow.eager.engine_class import ENGINE_CLASS
+from dualflow.eager.kernel_slot import Computation, computation_name
 from dualflow.graph.origin import caller
 from dualflow.ops.record import Op
 from dualflow.profiler.recorder import Recorder
 
 
 class _CurrentOp(threading.local):
-    """The op that a thread is running; nested ops are part of it."""
+    """The op, or the function of ops, that a thread is running; its nested calls are part of it."""
 
-    op: Op | None = None
+    computation: Computation | None = None
 
 
 class _Target:
-    """The active recorder of ops, if any, and the engine's class without one."""
+    """The active recorder of ops, if any."""
 
     recorder: Recorder | None = None
-    unprofiled: type[EagerEngine] = EagerEngine
 
 
 _CURRENT: Final = _CurrentOp()
 
 
 class TimedEagerEngine(EagerEngine):
-    """Records the time of each op."""
+    """Records the time of each op outside of blocks on a GPU."""
 
     __slots__ = ()
 
     def unary(self, op: Op, x: Any) -> Any:
-        return _timed(op, EagerEngine.unary, self, op, x)
+        return _timed(op, ENGINE_CLASS.untimed.unary, self, op, x)
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
-        return _timed(op, EagerEngine.binary, self, op, x, y)
+        return _timed(op, ENGINE_CLASS.untimed.binary, self, op, x, y)
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        return _timed(op, EagerEngine.apply, self, op, inputs, attrs)
+        return _timed(op, ENGINE_CLASS.untimed.apply, self, op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        return _timed(op, EagerEngine.run, self, op, inputs, attrs)
+        return _timed(op, ENGINE_CLASS.untimed.run, self, op, inputs, attrs)
 
 
-def _timed(op: Op, run: Callable[..., Any], *args: Any) -> Any:
-    recorder, around = _Target.recorder, _CURRENT.op
-    if recorder is None or around is op:
+class TimedDeviceEngine(DeviceEngine):
+    """Records the time of each op in blocks on a GPU: until the device has accepted it, with transfers."""
+
+    __slots__ = ()
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        return _timed(op, DeviceEngine.run, self, op, inputs, attrs)
+
+    def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
+        return _timed(rule, DeviceEngine.composite, self, rule, x, attrs)
+
+    def generated(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
+    ) -> Any:
+        return _timed(rule, DeviceEngine.generated, self, rule, inputs, count, attrs)
+
+
+def _timed(what: Computation, run: Callable[..., Any], *args: Any) -> Any:
+    recorder, around = _Target.recorder, _CURRENT.computation
+    if recorder is None or around is what:
         return run(*args)
-    _CURRENT.op = op
+    _CURRENT.computation = what
     begin = perf_counter_ns()
     try:
         return run(*args)
     finally:
-        recorder.add("op", op.name, begin, perf_counter_ns(), caller())
-        _CURRENT.op = around
+        recorder.add("op", computation_name(what), begin, perf_counter_ns(), caller())
+        _CURRENT.computation = around
 
 
 def record_ops(recorder: Recorder | None) -> None:
     """Record the time of each op of all threads with ``recorder``, from now on; None to stop."""
-    if EAGER.__class__ is not TimedEagerEngine:
-        _Target.unprofiled = EAGER.__class__
     _Target.recorder = recorder
-    EAGER.__class__ = _Target.unprofiled if recorder is None else TimedEagerEngine
+    ENGINE_CLASS.set_timed(None if recorder is None else TimedEagerEngine)
+    ON_GPU.__class__ = DeviceEngine if recorder is None else TimedDeviceEngine

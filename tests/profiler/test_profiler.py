@@ -91,6 +91,27 @@ def test_ops_have_their_names_and_the_users_lines(tmp_path: Path) -> None:
     assert ops[0]["args"]["function"].endswith("run")
 
 
+def test_a_placement_log_and_a_profiler_do_not_end_each_other(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def run() -> None:
+        x = df.constant([1.0, 2.0])
+        df.debugging.set_log_device_placement(True)
+        df.exp(x)
+        df.debugging.set_log_device_placement(False)
+        df.tanh(x)
+        df.debugging.set_log_device_placement(True)
+
+    try:
+        ops = events_of(profiled(tmp_path, run), "op")
+        df.sin(df.constant(1.0))
+    finally:
+        df.debugging.set_log_device_placement(False)
+    assert [e["name"] for e in ops] == ["exp", "tanh"]
+    assert [line.split()[2] for line in capfd.readouterr().err.splitlines()] == ["exp", "sin"]
+    assert type(EAGER) is EagerEngine
+
+
 def test_ops_under_a_tape_are_seen(tmp_path: Path) -> None:
     def run() -> None:
         x = df.constant(2.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,16 @@ def placement_log() -> Iterator[None]:
     df.debugging.set_log_device_placement(True)
     yield
     df.debugging.set_log_device_placement(False)
+
+
+def test_a_profiler_records_the_ops_of_a_device(tmp_path: Path) -> None:
+    a = df.ones([4, 4])
+    with df.profiler.trace(tmp_path) as file:
+        with df.device("/GPU:0"):
+            b = df.nn.softmax(df.matmul(a, a))
+        df.exp(b)
+    ops = [e["name"] for e in json.loads(file.path.read_text())["traceEvents"] if e.get("cat") == "op"]
+    assert ops == ["matmul", "softmax", "exp"]
 
 
 @pytest.mark.usefixtures("placement_log")
