@@ -20,7 +20,7 @@ from dualflow.ops.sparse.indexed_slices import IndexedSlices
 
 
 def all_reduce(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int) -> Any:
-    """Combine a structure of tensors with those of the other replicas; slices are gathered."""
+    """The sums or means over replicas of a structure of tensors; of ``IndexedSlices`` all slices."""
     leaves, structure = flatten(value, _is_value)
     leaves = [own_value(x) for x in leaves]
     dense = [i for i, x in enumerate(leaves) if not isinstance(x, IndexedSlices)]
@@ -31,8 +31,11 @@ def all_reduce(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int)
     return unflatten(structure, results)
 
 
-def reduce(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, bucket_bytes: int) -> Any:
-    """:func:`all_reduce`, after a reduction along ``axis``, whose size may differ between replicas."""
+def reduce_along(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, bucket_bytes: int) -> Any:
+    """The sum or mean along ``axis`` of a structure of all replicas' tensors; :func:`all_reduce` for None.
+
+    The size of the axis may differ between replicas. A mean of integers is float64, as in TensorFlow.
+    """
     if axis is None:
         return all_reduce(op, value, group, bucket_bytes)
     leaves, structure = flatten(value, _is_value)
@@ -40,12 +43,12 @@ def reduce(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, buck
     sums = sums_over([reduce_sum(x, axis) for x in tensors], group, bucket_bytes)
     if op is ReduceOp.MEAN:
         counts = sums_over([cast(shape(x)[axis], int64) for x in tensors], group, bucket_bytes)
-        sums = [cast(s / cast(n, s.dtype), s.dtype) for s, n in zip(sums, counts, strict=True)]
+        sums = [s / cast(n, s.dtype) for s, n in zip(sums, counts, strict=True)]
     return unflatten(structure, sums)
 
 
 def gather(value: Any, axis: int, group: ReplicaGroup) -> Any:
-    """Concatenate a structure of tensors with those of the other replicas along ``axis``."""
+    """A structure of tensors, each joined with those of the other replicas along ``axis``."""
     leaves, structure = flatten(value, _is_value)
     return unflatten(structure, [_gathered(convert_to_tensor(own_value(x)), axis, group) for x in leaves])
 
@@ -66,7 +69,8 @@ def _gather_slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> Index
 
 
 def _mean(total: Any, group: ReplicaGroup) -> Any:
-    return total if group.size == 1 else cast(total / cast(group.size, total.dtype), total.dtype)
+    """The quotient of a total and the number of replicas; of integers as float64, as in TensorFlow."""
+    return total if group.size == 1 else total / cast(group.size, total.dtype)
 
 
 def _is_value(x: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
-from dualflow.distribute.combining import all_reduce, gather, reduce
+from dualflow.distribute.combining import all_reduce, gather, reduce_along
 from dualflow.distribute.datasets import InputContext, distribute, from_function
 from dualflow.distribute.extended import StrategyExtended, ValueContext
 from dualflow.distribute.group import OneWorker, WorkerGroup
@@ -136,7 +136,7 @@ class Strategy:
         >>> df.distribute.get_strategy().reduce("MEAN", df.constant([1.0, 3.0]), axis=0).numpy()
         np.float32(2.0)
         """
-        return reduce(as_reduce_op(reduce_op), value, axis, self._group, self._bucket_bytes)
+        return reduce_along(as_reduce_op(reduce_op), value, axis, self._group, self._bucket_bytes)
 
     @entry
     def gather(self, value: object, axis: int) -> Any:

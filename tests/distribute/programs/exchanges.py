@@ -260,6 +260,7 @@ def check_reduce_along_an_axis_of_unequal_sizes() -> None:
     assert strategy.reduce("SUM", rows, axis=0).numpy() == everything.sum()
     assert np.isclose(strategy.reduce("MEAN", rows, axis=0).numpy(), everything.mean())
     assert strategy.reduce("MEAN", df.constant(float(RANK)), axis=None).numpy() == (COUNT - 1) / 2
+    assert strategy.reduce("MEAN", df.constant(RANK), axis=None).numpy() == (COUNT - 1) / 2
 
 
 def check_values_from_a_function_reach_their_replica() -> None:
