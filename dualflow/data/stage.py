@@ -89,6 +89,10 @@ class Stage(ABC):
     def layout(self) -> ElementLayout:
         """The layout of its elements."""
 
+    def check_layout(self) -> None:
+        """Raise the error of :attr:`layout` if the elements are none that this stage can process."""
+        _ = self.layout
+
     @property
     @abstractmethod
     def cardinality(self) -> int:

@@ -20,7 +20,7 @@ from dualflow.ops.collectives.exchanges import ReplicaGroup
 
 @dataclass(frozen=True)
 class InputContext:
-    """The worker for which a function of ``Strategy.distribute_datasets_from_function`` creates a dataset.
+    """The worker that a dataset is for: the argument of a function that creates datasets.
 
     Args:
         num_input_pipelines: the number of workers.
@@ -84,12 +84,12 @@ def distribute(dataset: Any, group: ReplicaGroup) -> Any:
         )
     else:
         stage = _with_sharded_rows(stage, group.rank, group.size)
-    _ = stage.layout  # which raises for elements without rows
+    stage.check_layout()
     return Dataset.of(stage)
 
 
 def shares_batches(dataset: Any, workers: int) -> bool:
-    """Whether each batch is of all workers together, so that each takes its rows of it."""
+    """Whether all workers read the same batches, of each of which a worker takes its rows."""
     policy = _policy_of(dataset)
     if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE) or is_distributed(dataset):
         return False

@@ -64,6 +64,7 @@ class Job:
     def add(self, report: WorkerReport) -> None:
         """Add the report of a worker."""
         self._latest[report.rank] = report
+        # Keys are strings in the JSON of a report.
         self._texts |= {int(signature): text for signature, text in report.descriptions.items()}
         first = report.begun - len(report.signatures)
         for number, signature in enumerate(report.signatures, first):
@@ -111,8 +112,10 @@ class Job:
                     f"{self._text(high[1])} on worker {high[0]}: all workers must run the same functions on "
                     "tensors of the same shapes, in the same order."
                 )
-        if len(by_rank) == self._size or len(self._exchanges) > MAX_EXCHANGES:
-            del self._exchanges[min(self._exchanges) if len(by_rank) < self._size else number]
+        if len(by_rank) == self._size:
+            del self._exchanges[number]
+        elif len(self._exchanges) > MAX_EXCHANGES:
+            del self._exchanges[min(self._exchanges)]
 
     def _timeout_message(self, report: WorkerReport, absent: Iterable[WorkerReport], timeout: float) -> str:
         text = f"Worker {report.rank} has waited {timeout:g} s (timeout=) in {self._exchange(report)}"

@@ -16,7 +16,7 @@ _publish(
     globals(),
     lazy={
         "dualflow.distribute.options": "CommunicationImplementation CommunicationOptions",
-        "dualflow.distribute.strategies": ("CentralStorageStrategy MultiWorkerMirroredStrategy TPUStrategy"),
+        "dualflow.distribute.strategies": "CentralStorageStrategy MultiWorkerMirroredStrategy TPUStrategy",
         "dualflow.distribute.extended": "ValueContext",
     },
 )

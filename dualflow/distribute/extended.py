@@ -1,4 +1,4 @@
-"""``StrategyExtended``, which libraries call, and ``ValueContext``, which functions of values read."""
+"""``StrategyExtended``, whose methods libraries call, and ``ValueContext``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualflow.eager.devices import LOGICAL_CPU
 
 @dataclass(frozen=True)
 class ValueContext:
-    """The number of a replica, and the number of replicas, for a function that returns its value.
+    """The argument of a function that returns a replica's value: its number, and the number of replicas.
 
     Args:
         replica_id_in_sync_group: the number of the replica, from 0.

@@ -10,7 +10,7 @@ from dualflow.core.tree import flatten, unflatten
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistributedValues:
-    """A value for each replica, of which a process holds that of its own replica.
+    """The values of all replicas; a process holds the one of its own replica.
 
     ``Strategy.run`` passes its replica's value to the function. It is created by
     ``Strategy.experimental_distribute_values_from_function``.

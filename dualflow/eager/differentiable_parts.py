@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """The differentiable tensors of a structure, and a function that builds the structure of gradients."""
     if isinstance(trees, TENSORS):
-        return [trees], list.pop  # the only gradient
+        return [trees], lambda gradients: gradients[0]
     if type(trees) is list and not [x for x in trees if not isinstance(x, TENSORS)]:
         return trees, list
     leaves, structure = tree.flatten(trees, _is_composite)

@@ -237,9 +237,9 @@ class UniformEagerEngine(EagerEngine):
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
     """Whether ``op`` converts inputs of ``dtype`` to floats first: integers, or narrow floats."""
-    return not (
-        dtype is _float32 or dtype.char in _FLOATS or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
-    )
+    if dtype is _float32 or dtype.char in _FLOATS:
+        return False
+    return op.promotion in _TO_FLOAT or dtype.num >= UNCOMMON
 
 
 def is_promoted_pair(op: Op, x: Any, y: Any) -> bool:
@@ -274,7 +274,7 @@ _ints: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t
 
 
 def convert_operands(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
-    """The values with variables read, and a Python number next to a tensor converted to its dtype."""
+    """Both operands, after reading variables; a Python number adapts to the dtype of a tensor next to it."""
     if type(x) is Variable:
         x = engine.read(x)
     if type(y) is Variable:
@@ -302,7 +302,7 @@ def adapt_to_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTensor]) -> EagerTensor:
-    """A tensor of the number, cached unless it is zero (0.0 == -0.0) or not finite."""
+    """A new tensor of a number. It is cached unless the number is zero (0.0 == -0.0) or not finite."""
     tensor = wrap(operand(number, of_array(dtype)))
     if number and math.isfinite(number):
         if len(table) >= _MAX_CACHED_SCALARS:

@@ -1,4 +1,4 @@
-"""The slot through which tracing provides compiled kernels for eager ops on large tensors."""
+"""A slot for the compiled kernels of eager ops on large tensors, which the package of functions fills."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ DEVICE_PROGRAMS: Final[
 """The device program of an op for inputs like these, or the reason why there is none."""
 
 _HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.EXCHANGE)
-"""The effects of ops that run on the host even without soft placement: no device can have them."""
+"""Effects of ops that always run on the host, without soft placement too, as no device supports them."""
 
 
 def run_placed(

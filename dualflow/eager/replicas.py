@@ -1,4 +1,4 @@
-"""Variables of a program with several replicas: initial values, divided variables, TensorFlow's choices.
+"""Variables of programs with several replicas: equal initial values, and variables that hold a part.
 
 A process has one replica, whose variables are its own. In the scope of a distribution strategy they begin
 with equal values. A variable may contain only this replica's part of a value; files contain the whole one.
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 INITIAL_VALUE: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar(
     "dualflow_initial_value", default=None
 )
-"""In the scope of a strategy with several replicas: maps an initial array to that of the first replica."""
+"""A function from an initial array to that of the first replica; None outside of strategies' scopes."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeValue:
-    """The whole value of a variable that is divided among replicas; checkpoints and files contain it.
+    """A variable that is divided among replicas as one whole value, which checkpoints and files contain.
 
     Attributes:
         shape: the shape of the whole value.

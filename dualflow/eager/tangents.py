@@ -43,7 +43,7 @@ def push_forward(
         return [None] * len(outputs)
     if len(outputs) == 1 and isinstance(op.kind, View | MatMul | Gather):
         return [_linear_in_each(op, inputs, attrs, tangents, active)]
-    if _is_elementwise(op, inputs, outputs, active):
+    if _vjp_is_real_scaling(op, inputs, outputs, active):
         return [_elementwise_tangent(op, inputs, outputs[0], attrs, tangents, active)]
     return _double_backward(op, inputs, outputs, attrs, tangents, active)
 
@@ -56,7 +56,9 @@ def _linear_in_each(
     return reduce(add, parts)
 
 
-def _is_elementwise(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], active: Sequence[int]) -> bool:
+def _vjp_is_real_scaling(
+    op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], active: Sequence[int]
+) -> bool:
     """Whether the vjp multiplies each element of a cotangent by a real derivative, in the output's dtype."""
     dtype = outputs[0].dtype
     same = dtype.is_floating and all(inputs[i].dtype is dtype for i in active)
@@ -96,15 +98,13 @@ def _double_backward(
     tape = Tape(accessed=False)
     for g in cotangents:
         tape.watch(g)
-    distinct = {id(inputs[i]): (inputs[i], tangents[i]) for i in active}
+    distinct = {id(inputs[i]): (inputs[i], tangents[i]) for i in active}  # an input may be used twice
     with dispatch.using(_recorded_on(tape)):
         record = Record(op, inputs, outputs, attrs)
         sources = [x for x, _ in distinct.values()]
         input_cotangents = sweep([record], [outputs[k] for k in positions], cotangents, sources)
-        pairs = [
-            (f, t) for f, (_, t) in zip(input_cotangents, distinct.values(), strict=True) if f is not None
-        ]
-        parts = [reduce_sum(real(f * t)) for f, t in pairs if id(f) in tape.watched]
+        pairs = [(g, t) for g, (_, t) in zip(input_cotangents, distinct.values(), strict=True)]
+        parts = [reduce_sum(real(g * t)) for g, t in pairs if g is not None and id(g) in tape.watched]
         total = reduce(add, parts) if parts else None
     output_tangents: list[Any] = [None] * len(outputs)
     if total is not None:

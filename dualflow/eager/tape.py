@@ -282,7 +282,7 @@ class GradientTape:
         targets, _ = flatten_differentiable(target)
         for t in targets:
             _check_target(t)
-        weights = _weights(targets, output_gradients)
+        weights = _cotangents(targets, output_gradients)
         flat, rebuild = flatten_differentiable(sources)
         gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
         return rebuild(_connected(gradients, flat, unconnected))
@@ -348,7 +348,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The Jacobian of each row of ``target`` for the same row of ``source``, if rows are independent.
+        """The Jacobian of each batch element of ``target`` by that of ``source``; elements are independent.
 
         Sweeps are as in :meth:`jacobian`, for the elements of a row of the target.
 
@@ -430,40 +430,41 @@ def _check_target(target: Any) -> None:
         warn_user(f"{requirement}, got {target.dtype.name}")
 
 
-def _weights(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    """The cotangent of each target."""
-    flat = [None] * len(targets) if output_gradients is None else _flat_weights(output_gradients)
+def _cotangents(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    """The cotangent of each target: its output gradient, or ones."""
+    flat = [None] * len(targets) if output_gradients is None else _flat_cotangents(output_gradients)
     if len(flat) != len(targets):
         raise InvalidArgumentError(
             f"{len(targets)} targets need as many output_gradients, not {len(flat)}; give None for ones."
         )
-    return [_one(t) if w is None else _weight(w, t) for t, w in zip(targets, flat, strict=True)]
+    return [_ones(t) if g is None else _cotangent(g, t) for t, g in zip(targets, flat, strict=True)]
 
 
-def _one(target: Any) -> Any:
+def _ones(target: Any) -> Any:
     """Ones like the target; for a scalar a cached tensor."""
     if type(target) is EagerTensor and not target.ndim and target.dtype.computes:
         return adapt_to_dtype(1.0, target._array.dtype)
     return ones_like(target)
 
 
-def _flat_weights(output_gradients: Any) -> list[Any]:
+def _flat_cotangents(output_gradients: Any) -> list[Any]:
     if isinstance(output_gradients, list | tuple):
         return [part for x in output_gradients for part in differentiable_parts(x)]
     return flatten_differentiable(output_gradients)[0]
 
 
-_NO_WEIGHT: Final = "output_gradients of shape {0} do not broadcast to their target's shape {1}."
+_SHAPES_DIFFER: Final = "output_gradients of shape {0} do not broadcast to their target's shape {1}."
 
 
-def _weight(weight: Any, target: Any) -> Any:
-    tensor = convert_to_tensor(weight, dtype_hint=target.dtype)
+def _cotangent(output_gradient: Any, target: Any) -> Any:
+    """An output gradient as a tensor of the target's dtype and shape."""
+    tensor = convert_to_tensor(output_gradient, dtype_hint=target.dtype)
     if tensor.dtype is not target.dtype and target.dtype.is_inexact:
         raise DTypeError(
             f"output_gradients of dtype {tensor.dtype.name} belong to a target of dtype {target.dtype.name}; "
             "cast them with df.cast."
         )
-    return matched(tensor, target, _NO_WEIGHT, repeats=True)
+    return matched(tensor, target, _SHAPES_DIFFER, repeats=True)
 
 
 def _connected(gradients: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:

@@ -408,7 +408,7 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle names the function, not the class: its module may be presented as another one's."""
+        """A call of ``_unpickled``, as pickle cannot import a class whose module is another than it names."""
         return _unpickled, (None if type(self) is Variable else type(self),), self.__getstate__()
 
     def __getstate__(self) -> tuple[dict[str, Any], dict[str, Any]]:

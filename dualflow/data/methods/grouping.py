@@ -95,7 +95,7 @@ class GroupingMethods(DatasetBase):
             drop_remainder=bool(drop_remainder),
             splits_dtype=splits_dtype(row_splits_dtype),
         )
-        _ = stage.layout  # raises for an unknown number of axes
+        stage.check_layout()
         return self.then(stage)
 
     def padded_batch(
