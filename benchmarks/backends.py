@@ -61,8 +61,9 @@ def first_calls(
 
     See :func:`benchmarks.first_call.first_calls`.
     """
-    numba = first_call.first_calls(rounds, FIRST, BACKENDS["Numba"], quick)
-    return {"default": {case: default[case] for case in FIRST}, "Numba": numba}
+    cases = FIRST[:1] if quick else FIRST
+    numba = first_call.first_calls(rounds, cases, BACKENDS["Numba"], quick)
+    return {"default": {case: default[case] for case in cases}, "Numba": numba}
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:

@@ -33,7 +33,8 @@ def first_calls(
     compiled, and one other size.
     """
     results: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
-    _child(cases[0], "", backend, quick)  # writes the bytecode of the modules, which an installed package has
+    if not quick:
+        _child(cases[0], "", backend, quick)  # writes the modules' bytecode, which an installed package has
     for _ in range(rounds):
         for case in cases:
             with tempfile.TemporaryDirectory() as cache:

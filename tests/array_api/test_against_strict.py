@@ -608,7 +608,7 @@ def test_every_function_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_function(name: str, data: st.DataObject) -> None:
     args, kwargs = CASES[name].draw(data)

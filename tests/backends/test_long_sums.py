@@ -46,7 +46,7 @@ def bound(x: Array, axis: tuple[int, ...]) -> Any:
     st.sampled_from(["as it is", "reversed axes", "every other"]),
     st.integers(0, 100),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @modes
 def test_errors_hardly_grow_with_the_number_of_elements(
     mode: str,
@@ -66,7 +66,7 @@ def test_errors_hardly_grow_with_the_number_of_elements(
 
 
 @given(shapes(), st.sets(st.integers(0, 3), min_size=1), st.booleans())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @modes
 def test_float16_is_rounded_once(mode: str, shape: tuple[int, ...], axes: set[int], keepdims: bool) -> None:
     axis = tuple(sorted(a for a in axes if a < len(shape)))

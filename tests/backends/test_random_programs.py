@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 Table = dict[str, Callable[..., Any]]
 MAX_ELEMENTS = 6000
 PROPERTY = settings(
+    max_examples=2 * settings.default.max_examples,
     deadline=None,
     suppress_health_check=[
         HealthCheck.too_slow,
@@ -339,7 +340,7 @@ def test_however_loops_are_shared_between_threads(
 
 
 @given(programs(list(HALVES)), shapes(), SEEDS)
-@settings(PROPERTY, max_examples=settings.default.max_examples // 4)
+@settings(PROPERTY, max_examples=settings.default.max_examples // 2)
 def test_programs_over_float16_agree_to_the_bit(
     program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from opencl_driver import require_opencl
 
-require_opencl()
-
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.opencl
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _driver() -> None:
+    require_opencl()
 
 
 def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:

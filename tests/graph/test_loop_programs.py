@@ -90,7 +90,7 @@ programs = st.builds(
 )
 
 
-@settings(max_examples=settings.default.max_examples // 4, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(programs)
 def test_passes_keep_values_and_gradients(function):
     graph = record(with_gradient(function))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,6 @@ from required_tools import require_module
 from dualflow.function.concrete import ConcreteFunction
 
 onnx = require_module("onnx")
-onnxruntime = require_module("onnxruntime")
-onnxruntime.set_default_logger_severity(4)
-
 Array = np.ndarray[Any, Any]
 
 
@@ -24,11 +22,25 @@ def exported(concrete: ConcreteFunction, folder: Path, name: str = "model.onnx")
     return onnx.load(path)
 
 
+@cache
+def onnxruntime() -> Any:
+    """ONNX Runtime. A test imports it, not its file: a fork lacks the thread that this starts."""
+    module = require_module("onnxruntime")
+    module.set_default_logger_severity(4)
+    return module
+
+
+def errors() -> tuple[type[Exception], ...]:
+    """What ONNX Runtime raises where a model fails."""
+    state = onnxruntime().capi.onnxruntime_pybind11_state
+    return state.Fail, state.InvalidArgument
+
+
 def session(model: Any) -> Any:
     """ONNX Runtime for a model, with one thread."""
-    options = onnxruntime.SessionOptions()
+    options = onnxruntime().SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(
+    return onnxruntime().InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
 

@@ -30,7 +30,7 @@ PROPERTY = settings(
     ],
 )
 CHILDREN = list(Path("/proc/self/task").glob("*/children"))
-EXAMPLES = settings.default.max_examples
+EXAMPLES = 2 * settings.default.max_examples
 
 
 @pytest.fixture(scope="module")

@@ -239,7 +239,7 @@ SIZES = st.lists(st.integers(0, 40), min_size=1, max_size=3)
 
 
 @given(SIZES, st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_bounds_of_random_layouts(shape: list[int], data: st.DataObject) -> None:
     """Elementwise code, sums and scans over views of random slices, broadcasts and transposes."""
     order = data.draw(st.permutations(range(len(shape))))

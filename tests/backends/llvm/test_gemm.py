@@ -82,7 +82,7 @@ small = st.integers(0, 70)
 """Sizes around every edge of the tiles."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     sizes=st.tuples(small, small, small),
     orders=st.sampled_from(ORDERS),
@@ -107,7 +107,7 @@ def test_any_sizes_and_orders(
     assert_is_product(c, a, b, float(dtype(scale)), before if accumulate else None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.tuples(small, small, small),
     st.tuples(*[st.sampled_from([-3, -1, 1, 2, 5])] * 4),

@@ -81,7 +81,7 @@ def lying(*rows: tuple[int, ...], channels: int) -> SlidingWindows:
     return SlidingWindows(tuple(SlidingAxis(*row) for row in rows), channels)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     lie=st.builds(SlidingWindows, st.lists(axes(), min_size=1, max_size=3).map(tuple), st.integers(1, 40)),
     batch=st.integers(1, 3),

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx_models import exported, onnxruntime, op_types, run
+from onnx_models import errors, exported, op_types, run
 
 import dualflow as df
 
-ERROR = (
-    onnxruntime.capi.onnxruntime_pybind11_state.Fail,
-    onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument,
-)
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
 
@@ -139,15 +135,15 @@ def test_a_check_that_fails_ends_the_run_with_its_message_and_line(tmp_path: Pat
         return df.sqrt(x)
 
     model = check(f, (abs(X) + 1,), folder=tmp_path)
-    with pytest.raises(ERROR, match=r"check failed: .*x is positive.*\(test_control_flow.py:\d+\)"):
+    with pytest.raises(errors(), match=r"check failed: .*x is positive.*\(test_control_flow.py:\d+\)"):
         run(model, [X])
 
 
 def test_shapes_that_must_agree_are_compared(tmp_path: Path) -> None:
     model = check(lambda x, y: x + y, (X, X), (X, X[:1]), (X[:, :1], X), folder=tmp_path)
     assert op_types(model) == ["Add"]
-    with pytest.raises(ERROR, match="broadcast an axis"):
+    with pytest.raises(errors(), match="broadcast an axis"):
         run(model, [X, X[:, :3]])
     product = check(df.matmul, (X, X.T.copy()), folder=tmp_path)
-    with pytest.raises(ERROR, match="matmul"):
+    with pytest.raises(errors(), match="matmul"):
         run(product, [X, X])

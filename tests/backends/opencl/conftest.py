@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from opencl_driver import count_cpus
+from opencl_driver import count_cpus, require_opencl
 
 HERE = Path(__file__).parent
 
@@ -19,7 +19,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _cpus_are_devices() -> Iterator[None]:
-    """Let CPUs count as devices in these tests alone: others expect none."""
+    """Let CPUs count as devices in these tests alone: others expect none.
+
+    Drivers are loaded here rather than when a file is collected: their threads would be missing in the forks
+    that run the tests.
+    """
+    require_opencl()
     with pytest.MonkeyPatch.context() as patch:
         count_cpus(patch)
         yield

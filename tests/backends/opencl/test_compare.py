@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from chromium import chromium
-from opencl_driver import require_opencl
 
 import dualflow as df
 from dualflow.function.inspect import measure, timeline
@@ -25,7 +24,6 @@ def repeated(x: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def report() -> Comparison:
-    require_opencl()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure, "SECONDS", 0.01)
         patch.setattr(timeline, "SECONDS", 0.01)
@@ -59,7 +57,6 @@ def test_the_bytes_moved_are_those_of_the_transfers(report: Comparison) -> None:
 
 
 def test_a_check_on_the_device_is_a_wait() -> None:
-    require_opencl()
 
     def checked(x: Any, at: Any) -> Any:
         return df.gather(x, at) * 2.0
@@ -69,7 +66,6 @@ def test_a_check_on_the_device_is_a_wait() -> None:
 
 
 def test_the_memory_of_sizes_that_depend_on_data_is_not_planned() -> None:
-    require_opencl()
 
     def positive(x: Any) -> Any:
         return df.sort(df.boolean_mask(x, x > 0.0))

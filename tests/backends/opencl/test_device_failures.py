@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from opencl_driver import require_opencl
+from required_tools import require_module
 
 import dualflow as df
 
-require_opencl()
+require_module("pyopencl")
 
 import pyopencl as cl  # noqa: E402
 

@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opencl_driver import require_opencl
 
 import dualflow as df
 from dualflow.function.errors import NotNativeError
-
-require_opencl()
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(37, 50)).astype(np.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from op_cases import check_each
-from opencl_driver import require_opencl
+from required_tools import require_module
 
 import dualflow as df
 from dualflow.core import dispatch
@@ -19,7 +19,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.replicas import INITIAL_VALUE
 from dualflow.ops.testing.cases import Case
 
-require_opencl()
+require_module("pyopencl")
 
 import kernels_of_ops  # noqa: E402  # it imports pyopencl
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opencl_driver import require_opencl
+from required_tools import require_module
 
 import dualflow as df
 
-require_opencl()
+require_module("pyopencl")
 
 from dualflow.backends.opencl.executable import OpenCLExecutable  # noqa: E402  # it imports pyopencl
 from dualflow.backends.opencl.steps import Launch, walk_steps  # noqa: E402

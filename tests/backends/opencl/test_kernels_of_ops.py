@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from op_cases import check_each
-from opencl_driver import require_opencl
-from required_tools import require_tool
+from required_tools import require_module, require_tool
 
 import dualflow as df
 from dualflow.eager.engine import EAGER
 from dualflow.ops.testing.cases import Case
 
-require_opencl()
+require_module("pyopencl")
 
 import kernels_of_ops  # noqa: E402  # it imports pyopencl
 import pyopencl as cl  # noqa: E402

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from opencl_driver import require_opencl
+from required_tools import require_module
 
 import dualflow as df
 from dualflow.core.dtypes import float32
 from dualflow.schedule.nest import Layout
 
-require_opencl()
+require_module("pyopencl")
 
 from dualflow.backends.opencl.steps import (  # noqa: E402  # they import pyopencl
     HostBranch,

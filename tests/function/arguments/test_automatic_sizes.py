@@ -364,7 +364,7 @@ NUMBERS = st.deferred(
 CONDITIONS = st.tuples(NUMBERS, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), NUMBERS).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(condition=CONDITIONS, factor=NUMBERS, count=NUMBERS)
 def test_random_decisions_about_sizes_are_those_of_eager_code(
     condition: str, factor: str, count: str

@@ -119,7 +119,7 @@ class World:
         return n + 1
 
 
-@settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3, deadline=None)
 @given(PROGRAMS, st.integers(0, LIMIT))
 def test_a_program_leaves_compiled_what_it_leaves_eager(program, count):
     eager, compiled = World(False), World(True)

@@ -204,7 +204,7 @@ STEPS = {
 }
 
 
-@settings(max_examples=settings.default.max_examples * 3 // 10, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 5, deadline=None)
 @given(
     steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),
     sizes=st.lists(st.tuples(st.integers(0, 6), st.floats(-2, 2, width=32)), min_size=1, max_size=3),

@@ -44,7 +44,7 @@ def objective_value(
 
 
 @given(layout_problems())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_nearest_positions_are_legal_and_none_are_nearer(problem) -> None:
     count, min_distances, objective = problem
     tried = (
@@ -73,7 +73,7 @@ def wires(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
 
 
 @given(wires())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_every_wire_runs_down_and_the_highest_row_is_the_first(given_wires) -> None:
     count, result = given_wires
     rows = rows_of(count, result)
@@ -94,7 +94,7 @@ def two_rows(draw: st.DrawFn) -> tuple[list[list[RowItem]], list[Link]]:
 
 
 @given(two_rows())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_crossings_are_counted_and_an_order_never_has_more(given_rows) -> None:
     rows, links = given_rows
     positions = {place: i for row in rows for i, place in enumerate(row)}
@@ -118,7 +118,7 @@ def test_crossings_that_can_be_avoided_are() -> None:
 
 
 @given(two_rows())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_neighbours_have_a_gap_between_them(given_rows) -> None:
     rows, links = given_rows
     set_x_positions(rows, links)

@@ -52,7 +52,7 @@ def apart(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 
 @given(diagrams())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_box_or_label_overlaps_another(diagram: Diagram) -> None:
     shapes = rectangles(place(diagram))
     for i, one in enumerate(shapes):
@@ -60,7 +60,7 @@ def test_no_box_or_label_overlaps_another(diagram: Diagram) -> None:
 
 
 @given(diagrams(0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_wire_runs_through_a_box(diagram: Diagram) -> None:
     picture = place(diagram)
     for segment in picture.segments:
@@ -71,7 +71,7 @@ def test_no_wire_runs_through_a_box(diagram: Diagram) -> None:
 
 
 @given(diagrams())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_each_box_is_below_its_inputs(diagram: Diagram) -> None:
     picture = place(diagram)
     for wire in diagram.wires:
@@ -80,7 +80,7 @@ def test_each_box_is_below_its_inputs(diagram: Diagram) -> None:
 
 
 @given(diagrams())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_every_input_has_an_arrowhead_at_its_box(diagram: Diagram) -> None:
     picture = place(diagram)
     heads = {(round(s.x1, 3), round(s.y1, 3)) for s in picture.segments if s.last}
@@ -91,7 +91,7 @@ def test_every_input_has_an_arrowhead_at_its_box(diagram: Diagram) -> None:
 
 
 @given(diagrams())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_all_is_inside_of_the_picture_and_panels_inside_of_their_boxes(diagram: Diagram) -> None:
     def check(picture: Picture) -> None:
         for left, top, right, bottom in rectangles(picture):
