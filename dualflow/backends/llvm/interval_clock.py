@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Any, Final, Protocol
@@ -26,6 +26,8 @@ from dualflow.schedule.operands import CallKind, kind_of
 
 Array = np.ndarray[Any, Any]
 _WORDS: Final = 4
+_TOTAL, _RUNS, _SLOWEST = 1, 2, 3
+"""The words of an interval that have its times; the first one is the begin of the run that goes on."""
 _FUNCTION: Final = "clock_gettime"
 _EMPTY_INTERVALS: Final = 5
 """The intervals without a step, whose shortest time is that of reading the clock."""
@@ -92,11 +94,12 @@ class IntervalClock:
         intervals: the intervals, in the order of the program.
     """
 
-    __slots__ = ("_open", "intervals")
+    __slots__ = ("_open", "_words", "intervals")
 
     def __init__(self) -> None:
         self.intervals: list[Interval] = []
         self._open: list[int] = []
+        self._words = np.empty([0, _WORDS], np.intp)
 
     @contextmanager
     def interval(self, steps: StepList, kind: IntervalKind, step: StepKind | None = None) -> Iterator[None]:
@@ -124,12 +127,24 @@ class IntervalClock:
 
     def reset(self, params: Array) -> None:
         """Set all times in a parameter table to 0."""
-        for interval in self.intervals:
-            params[interval.words : interval.words + _WORDS] = 0
+        params[self._words_of_intervals()] = 0
 
     def times(self, params: Array) -> list[StepTime]:
-        """The steps that have run, by the times in a parameter table."""
-        return _Times(self.intervals, params).steps()
+        """The steps that have run, by the times in a parameter table.
+
+        The work is that of the intervals that have run: between two host calls these are few of the program's.
+        """
+        words = self._words_of_intervals()
+        numbers = np.flatnonzero(params[words[:, _RUNS]])
+        rows = params[words[numbers]].tolist()
+        return _Times(self.intervals, dict(zip(numbers.tolist(), rows, strict=True))).steps()
+
+    def _words_of_intervals(self) -> Array:
+        """The indices of the words of each interval in the parameter table."""
+        if len(self._words) != len(self.intervals):
+            first = np.array([interval.words for interval in self.intervals])
+            self._words = first[:, None] + np.arange(_WORDS)
+        return self._words
 
 
 def has_clock() -> bool:
@@ -154,21 +169,22 @@ def _emit(steps: StepList, words: int, *, stops: bool) -> None:
 
 
 class _Times:
-    """Computes the times of one call from those of its intervals, without those of reading the clock."""
+    """Computes the times of one call from those of its intervals, without those of reading the clock.
 
-    def __init__(self, intervals: list[Interval], params: Array) -> None:
-        table = [params[i.words : i.words + _WORDS].tolist() for i in intervals]
-        self._intervals = intervals
-        self._total, self._runs, self._slowest = ([row[k] for row in table] for k in (1, 2, 3))
-        empty = [
-            total
-            for interval, total, runs in zip(intervals, self._total, self._runs, strict=True)
-            if interval.kind is IntervalKind.EMPTY and runs
-        ]
-        self._clock = min(empty, default=0)
+    Args:
+        intervals: the intervals of the program.
+        rows: the words of those that have run, by their numbers in ascending order.
+    """
+
+    def __init__(self, intervals: Sequence[Interval], rows: Mapping[int, Sequence[int]]) -> None:
+        self._intervals, self._rows = intervals, rows
+        self._clock = min(
+            (row[_TOTAL] for i, row in rows.items() if intervals[i].kind is IntervalKind.EMPTY), default=0
+        )
         self._inside: dict[int | None, list[int]] = {}
-        for number, interval in enumerate(intervals):
-            if interval.kind is not IntervalKind.EMPTY and self._runs[number]:
+        for number in rows:
+            interval = intervals[number]
+            if interval.kind is not IntervalKind.EMPTY:
                 self._inside.setdefault(interval.parent, []).append(number)
 
     def steps(self) -> list[StepTime]:
@@ -195,12 +211,12 @@ class _Times:
                 yield number
 
     def _step(self, number: int) -> StepTime:
-        interval = self._intervals[number]
+        interval, row = self._intervals[number], self._rows[number]
         inside = self._level(number)
-        clocks = self._runs[number] + 2 * self._clocks_inside(number)
-        seconds = max((self._total[number] - self._clock * clocks) / 1e9, sum(s.seconds for s in inside))
+        clocks = row[_RUNS] + 2 * self._clocks_inside(number)
+        seconds = max((row[_TOTAL] - self._clock * clocks) / 1e9, sum(s.seconds for s in inside))
         iterations = sum(
-            self._runs[n]
+            self._rows[n][_RUNS]
             for n in self._inside.get(number, ())
             if self._intervals[n].kind is IntervalKind.ITERATION
         )
@@ -208,15 +224,15 @@ class _Times:
             _timed_kind(interval),
             None if interval.step is StepKind.TASKS else interval.node,
             max(0.0, seconds),
-            runs=self._runs[number],
-            slowest=max(0, self._slowest[number] - self._clock) / 1e9,
+            runs=row[_RUNS],
+            slowest=max(0, row[_SLOWEST] - self._clock) / 1e9,
             iterations=iterations,
             steps=tuple(inside),
         )
 
     def _clocks_inside(self, number: int) -> int:
         """The runs of all intervals inside of one."""
-        return sum(self._runs[n] + self._clocks_inside(n) for n in self._inside.get(number, ()))
+        return sum(self._rows[n][_RUNS] + self._clocks_inside(n) for n in self._inside.get(number, ()))
 
 
 def _timed_kind(interval: Interval) -> TimedKind:

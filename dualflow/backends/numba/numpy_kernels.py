@@ -93,6 +93,7 @@ def _literal(value: Any) -> str | None:
     return repr(value) if isinstance(value, _LITERAL_TYPES) else None
 
 
+@functools.cache
 def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
     """The functions that a kernel needs, as source, and the expression of the kernel itself."""
     name = getattr(kernel, "__name__", "")

@@ -83,3 +83,20 @@ def test_a_second_call_counts_from_zero(loop: TimedExecutable) -> None:
     for _ in range(2):
         loop.run([np.eye(6, dtype=np.float32), np.array(3, np.int32)])
     assert [step.iterations for step in loop.times if step.kind is TimedKind.CONTROL] == [3]
+
+
+def test_the_work_of_reading_the_clock_is_proportional_to_the_steps(
+    lines_run: Callable[[Callable[[], Any]], int],
+) -> None:
+    def lines(count: int) -> int:
+        def sorts(x: Any) -> Any:
+            for _ in range(count):
+                x = df.sort(df.sin(x))
+            return x
+
+        timed = TimedExecutable(optimised(sorts, SQUARE), OPTIONS)
+        arrays = [np.eye(6, dtype=np.float32)]
+        timed.run(arrays)
+        return lines_run(lambda: timed.run(arrays))
+
+    assert lines(40) < 2.2 * lines(20)
