@@ -187,6 +187,7 @@ class StepTime(NamedTuple):
         steps: the steps inside a conditional or a loop that ran, in order.
         nbytes: the bytes of a transfer.
         label: the name of a step without a node; "" for that of its kind.
+        kernel: the name of its kernel, in backends whose kernels are not those of the listing.
     """
 
     kind: TimedKind
@@ -198,6 +199,7 @@ class StepTime(NamedTuple):
     steps: tuple[StepTime, ...] = ()
     nbytes: int = 0
     label: str = ""
+    kernel: str = ""
 
 
 StepTimer = Callable[[Sequence[Array]], list[StepTime]]

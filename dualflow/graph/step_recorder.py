@@ -27,12 +27,19 @@ class StepRecorder:
     __slots__ = ("_open", "_root")
 
     def __init__(self) -> None:
-        self._root = _RecordedStep(TimedKind.NATIVE, None, 0, "")
+        self._root = _RecordedStep(TimedKind.NATIVE, None, 0, "", "")
         self._open = [self._root]
 
     @contextmanager
     def step(
-        self, key: Hashable, kind: TimedKind, node: Node | None, *, nbytes: int = 0, label: str = ""
+        self,
+        key: Hashable,
+        kind: TimedKind,
+        node: Node | None,
+        *,
+        nbytes: int = 0,
+        label: str = "",
+        kernel: str = "",
     ) -> Iterator[None]:
         """A context manager that records a run of a step.
 
@@ -42,8 +49,9 @@ class StepRecorder:
             node: the node that it computes.
             nbytes: the bytes of a transfer.
             label: its name, if it computes no node.
+            kernel: the name of its kernel.
         """
-        recorded = self._open[-1].inside.setdefault(key, _RecordedStep(kind, node, nbytes, label))
+        recorded = self._open[-1].inside.setdefault(key, _RecordedStep(kind, node, nbytes, label, kernel))
         self._open.append(recorded)
         begin = time.perf_counter()
         try:
@@ -64,10 +72,21 @@ class StepRecorder:
 class _RecordedStep:
     """A step, its runs so far, and the steps inside it."""
 
-    __slots__ = ("inside", "iterations", "kind", "label", "nbytes", "node", "runs", "seconds", "slowest")
+    __slots__ = (
+        "inside",
+        "iterations",
+        "kernel",
+        "kind",
+        "label",
+        "nbytes",
+        "node",
+        "runs",
+        "seconds",
+        "slowest",
+    )
 
-    def __init__(self, kind: TimedKind, node: Node | None, nbytes: int, label: str) -> None:
-        self.kind, self.node, self.nbytes, self.label = kind, node, nbytes, label
+    def __init__(self, kind: TimedKind, node: Node | None, nbytes: int, label: str, kernel: str) -> None:
+        self.kind, self.node, self.nbytes, self.label, self.kernel = kind, node, nbytes, label, kernel
         self.runs = self.iterations = 0
         self.seconds = self.slowest = 0.0
         self.inside: dict[Hashable, _RecordedStep] = {}
@@ -89,4 +108,5 @@ class _RecordedStep:
             steps,
             self.nbytes,
             self.label,
+            self.kernel,
         )

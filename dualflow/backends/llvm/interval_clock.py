@@ -132,7 +132,7 @@ class IntervalClock:
     def times(self, params: Array) -> list[StepTime]:
         """The steps that have run, by the times in a parameter table.
 
-        The work is that of the intervals that have run: between two host calls these are few of the program's.
+        It reads the intervals that have run: between two host calls these are few of the program's.
         """
         words = self._words_of_intervals()
         numbers = np.flatnonzero(params[words[:, _RUNS]])

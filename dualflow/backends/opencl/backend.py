@@ -8,6 +8,7 @@ from functools import partial
 
 from dualflow.backends.opencl.capabilities import capabilities
 from dualflow.backends.opencl.executable import OpenCLExecutable
+from dualflow.backends.opencl.listing import kernel_names
 from dualflow.backends.opencl.program import DeviceProgram
 from dualflow.backends.opencl.steps import HostCall, Launch, walk_steps
 from dualflow.backends.opencl.timed_call import TimedDeviceCall
@@ -46,7 +47,7 @@ def compile_stats(compiled: OpenCLExecutable) -> CompileStats:
     """The kernels, products and host calls of the program."""
     steps = list(walk_steps(compiled.program.steps))
     launches = [step for step in steps if isinstance(step, Launch)]
-    names = {text: f"k{i}" for i, text in enumerate(dict.fromkeys(s.kernel.text for s in launches))}
+    names = kernel_names(compiled.program)
     kernels = [s for s in launches if not s.is_product and s.nodes]
     return CompileStats(
         kernels=tuple([KernelReport(names[s.kernel.text], s.nodes) for s in kernels]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dualflow.backends.opencl.listing import kernel_names
 from dualflow.backends.opencl.running import DeviceCall
 from dualflow.backends.opencl.steps import (
     CopyOnDevice,
@@ -28,6 +29,7 @@ class TimedDeviceCall(DeviceCall):
     def __init__(self, recorder: StepRecorder, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._recorder = recorder
+        self._names = kernel_names(self._program)
         self._bodies: set[int] = set()
 
     def _run(self, steps: Sequence[Step]) -> None:
@@ -37,7 +39,8 @@ class TimedDeviceCall(DeviceCall):
             if isinstance(step, HostLoop):
                 self._bodies.add(id(step.body))
             kind, node, label, nbytes = self._described(step)
-            with self._recorder.step(id(step), kind, node, nbytes=nbytes, label=label):
+            kernel = self._names[step.kernel.text] if isinstance(step, Launch) else ""
+            with self._recorder.step(id(step), kind, node, nbytes=nbytes, label=label, kernel=kernel):
                 super()._run((step,))
                 self._device.queue.finish()
 

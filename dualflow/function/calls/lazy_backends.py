@@ -121,6 +121,12 @@ def listed_kernels(graph: Graph) -> dict[Node, str]:
     return names
 
 
+def device_listing(executable: Any) -> str:
+    """Import and call :func:`dualflow.backends.opencl.listing.listing`."""
+    result: str = imported("dualflow.backends.opencl.listing").listing(executable.program)
+    return result
+
+
 def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
     """Import and call :func:`dualflow.backends.llvm.numba_bridge.as_njit`."""
     return imported("dualflow.backends.llvm.numba_bridge").as_njit(executable, captured)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.report_text import escaped
 from dualflow.function.calls.lazy_backends import machine
 from dualflow.function.inspect.compare_table import table
@@ -26,12 +27,14 @@ from dualflow.graph.ir import Origin
 from dualflow.graph.origin import file_label, line_label
 
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "page")
-MAX_STEPS: Final = 1500
-"""The number of steps of a timeline that the page shows; it reports how many it leaves out."""
-MAX_PICTURE_BYTES: Final = 500_000
-"""The largest total size of the pictures of a comparison."""
+MAX_STEPS: Final = 3000
+"""The number of steps that the page shows, over all timelines; it reports how many it leaves out."""
+MAX_PICTURE_BYTES: Final = 450_000
+"""The largest total size of the pictures of graphs."""
 MAX_LISTING: Final = 150_000
-"""The largest number of characters of the kernels' source."""
+"""The largest number of characters of the source of kernels."""
+MAX_POINTS: Final = 4000
+"""The largest number of points of the charts of memory."""
 _AROUND: Final = 2
 """The lines that are shown before and after a user's lines."""
 _FIGURES: Final = (
@@ -53,8 +56,24 @@ _FIGURES: Final = (
 """The figures of a comparison that the page shows, by their names in :meth:`.Measurements.as_dict`."""
 
 
+class _Share(NamedTuple):
+    """The share of a comparison in the size of the page.
+
+    Attributes:
+        steps: the most steps of a timeline.
+        points: the most points of a chart of memory.
+        listing: the most characters of the source of kernels on one device.
+        picture_bytes: the most bytes of the pictures.
+    """
+
+    steps: int
+    points: int
+    listing: int
+    picture_bytes: int
+
+
 def page(comparisons: Sequence[Measurements]) -> str:
-    """The page of several comparisons."""
+    """The page of several comparisons, which share its size."""
     limits, machine_report = machine_limits(), machine()
     data = {
         "device": {
@@ -63,7 +82,7 @@ def page(comparisons: Sequence[Measurements]) -> str:
             "bandwidth": limits.bandwidth,
             "peak": limits.peak,
         },
-        "comparisons": [_comparison(c) for c in comparisons],
+        "comparisons": list(_described(comparisons)),
         "sizes": [_sizes(comparisons, indices) for indices in _of_several_sizes(comparisons)],
     }
     pieces = {
@@ -75,7 +94,24 @@ def page(comparisons: Sequence[Measurements]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
 
 
-def _comparison(c: Measurements) -> dict[str, Any]:
+def _described(comparisons: Sequence[Measurements]) -> Iterator[dict[str, Any]]:
+    """Each comparison as data. Those that need fewer bytes for pictures leave more to the next ones."""
+    device_count = sum(len(c.devices) for c in comparisons)
+    timeline_count, remaining_bytes = 2 * len(comparisons) + device_count, MAX_PICTURE_BYTES
+    share = _Share(
+        steps=MAX_STEPS // timeline_count,
+        points=MAX_POINTS // (2 * len(comparisons)),
+        listing=MAX_LISTING // (len(comparisons) + device_count),
+        picture_bytes=0,
+    )
+    for number, c in enumerate(comparisons):
+        left = len(comparisons) - number
+        described = _comparison(c, share._replace(picture_bytes=remaining_bytes // left))
+        remaining_bytes -= sum(len(stage["picture"]) for stage in described["passes"])
+        yield described
+
+
+def _comparison(c: Measurements, share: _Share) -> dict[str, Any]:
     figures = c.as_dict()
     diagrams = [(stage, diagram(stage.graph, stage.kernels)) for stage in c.pass_graphs]
     steps = c.timelines.eager, c.timelines.graph, *(device.timeline for device in c.devices)
@@ -89,17 +125,24 @@ def _comparison(c: Measurements) -> dict[str, Any]:
         "reason": c.difference.reason,
         "table": table(c),
         "lines": [labels[line] for line in lines],
-        "eager": [_step(step, numbers) for step in steps[0][:MAX_STEPS]],
-        "graph": [_step(step, numbers) for step in steps[1][:MAX_STEPS]],
-        "omitted": [max(0, len(timeline) - MAX_STEPS) for timeline in steps],
+        "eager": [_step(step, numbers) for step in steps[0][: share.steps]],
+        "graph": [_step(step, numbers) for step in steps[1][: share.steps]],
+        "omitted": [max(0, len(timeline) - share.steps) for timeline in steps],
         "devices": [
-            {**device, "steps": [_step(step, numbers) for step in timeline[:MAX_STEPS]]}
-            for device, timeline in zip(figures["devices"], steps[2:], strict=True)
+            {
+                **figures_of_device,
+                "steps": [_step(step, numbers) for step in device.timeline[: share.steps]],
+                "listing": _shortened(device.listing, share.listing),
+            }
+            for figures_of_device, device in zip(figures["devices"], c.devices, strict=True)
         ],
-        "memory": [c.timelines.eager_memory, c.timelines.graph_memory],
-        "passes": list(_pictures(diagrams, numbers)),
+        "memory": [
+            _fewer_points(memory, share.points)
+            for memory in (c.timelines.eager_memory, c.timelines.graph_memory)
+        ],
+        "passes": list(_pictures(diagrams, numbers, share.picture_bytes)),
         "sources": _sources(lines, numbers),
-        "listing": _listing(c.listing),
+        "listing": _shortened(_from_first_kernel(c.listing), share.listing),
     }
 
 
@@ -152,11 +195,10 @@ def _origins(drawn: Diagram) -> Iterator[Origin]:
 
 
 def _pictures(
-    diagrams: Sequence[tuple[PassGraph, Diagram]], numbers: dict[tuple[str, int], int]
+    diagrams: Sequence[tuple[PassGraph, Diagram]], numbers: dict[tuple[str, int], int], remaining_bytes: int
 ) -> Iterator[dict[str, Any]]:
     """The pictures of the graphs after the passes, as long as they fit; the first and the last come first."""
     pictures: dict[int, str] = {}
-    remaining_bytes = MAX_PICTURE_BYTES
     order = [0, len(diagrams) - 1, *range(1, len(diagrams) - 1)]
     for index in dict.fromkeys(order):
         element = svg_element(place(diagrams[index][1]), numbers)
@@ -189,13 +231,21 @@ def _sources(lines: Iterable[tuple[str, int]], numbers: dict[tuple[str, int], in
     return blocks
 
 
-def _listing(text: str) -> str:
-    """The program from its first kernel on."""
+def _fewer_points(memory: Sequence[int], most: int) -> list[int]:
+    """The bytes over time in at most ``most`` points: the largest of the steps that each stands for."""
+    width = -(-len(memory) // max(1, most)) or 1
+    return [max(memory[i : i + width]) for i in range(0, len(memory), width)]
+
+
+def _from_first_kernel(text: str) -> str:
+    """The program from its first kernel on; empty if it has none."""
     kernel = re.search(r"^(#.*\n)*(@.*\n)*def k\d+\(", text, re.MULTILINE)
-    shown = text if kernel is None else text[kernel.start() :]
-    if len(shown) <= MAX_LISTING:
-        return shown
-    return f"{shown[:MAX_LISTING]}\n# ... and {len(shown) - MAX_LISTING:,} more characters"
+    return "" if kernel is None else text[kernel.start() :]
+
+
+def _shortened(listing: str, most: int) -> str:
+    omitted = len(listing) - most
+    return listing if omitted <= 0 else f"{listing[:most]}\n... and {omitted:,} more characters"
 
 
 def _resource(name: str) -> str:

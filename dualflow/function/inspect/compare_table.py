@@ -156,14 +156,17 @@ def _few(names: list[str], between: str) -> str:
 
 
 def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
-    for number, group in enumerate(fused[:_MAX_FUSED]):
+    """The kernels and their ops; equal kernels of the same lines are one row."""
+    kernels = Counter(fused)
+    for number, (group, count) in enumerate(list(kernels.items())[:_MAX_FUSED]):
         label = "fused" if number == 0 else ""
         start, indent = f"{label:<{_LABEL}}{group.kernel:<5}", " " * (_LABEL + 5)
         text = _counted(group.ops) + (f"  ({_joined(group.lines)})" if group.lines else "")
-        for line in wrap(text, _WIDTH, initial_indent=start, subsequent_indent=indent):
+        repeated = f", {count:,} times" if count > 1 else ""
+        for line in wrap(text + repeated, _WIDTH, initial_indent=start, subsequent_indent=indent):
             yield line.replace(_NBSP, " ")
-    if len(fused) > _MAX_FUSED:
-        yield f"{'':<{_LABEL}}and {len(fused) - _MAX_FUSED} more, which as_dict() lists"
+    if len(kernels) > _MAX_FUSED:
+        yield f"{'':<{_LABEL}}and {len(kernels) - _MAX_FUSED} more, which as_dict() lists"
 
 
 def _counted(names: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from dualflow.core.device_names import is_gpu
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.devices import gpu_count
+from dualflow.function.calls.lazy_backends import device_listing
 from dualflow.function.decorator import function
 from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.inspected import InspectedCall, inspect_call
@@ -55,6 +56,7 @@ def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
             transferred=_transferred_bytes(steps),
             difference=compared(call.outcome(eagerly=True), outcome),
             timeline=steps,
+            listing=device_listing(executable) if compiled.options.backend == DEVICE_CODE else "",
         )
 
 

@@ -77,6 +77,7 @@ class DeviceMeasurements:
         transferred: the bytes that a call moves between the memories.
         difference: between the results of the eager call and those of the device.
         timeline: the steps of a call; not in :meth:`Measurements.as_dict`.
+        listing: the kernels as OpenCL C; not in :meth:`Measurements.as_dict`.
     """
 
     device: str
@@ -87,6 +88,7 @@ class DeviceMeasurements:
     transferred: int
     difference: Difference
     timeline: tuple[TimelineStep, ...]
+    listing: str
 
 
 @dataclass(frozen=True, slots=True)

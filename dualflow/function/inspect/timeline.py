@@ -267,7 +267,7 @@ def _step(timed: StepTime, kernels: Mapping[Node, str], begin: float, depth: int
         origins_of(nodes),
         0.0 if divided else work(node),
         0 if divided else bytes_moved(node),
-        kernel_name(node, kernels),
+        timed.kernel or kernel_name(node, kernels),
         depth,
         timed.runs,
         timed.slowest,

@@ -52,6 +52,35 @@ def test_the_steps_of_a_device_are_kernels_transfers_and_host_calls(report: Comp
     ]
 
 
+def test_kernels_of_a_device_have_names_of_their_own_and_their_source(report: Comparison) -> None:
+    (device,) = report.devices
+    on_device = [step for step in device.timeline if step.kind in (TimedKind.KERNEL, TimedKind.PRODUCT)]
+    names = {step.kernel for step in on_device}
+    assert names == set(re.findall(r"^// (g\d+): ", device.listing, re.MULTILINE))
+    assert names.isdisjoint(step.kernel for step in report.timelines.graph)
+    line = repeated.__code__.co_firstlineno + 2
+    assert re.search(rf"^// g\d+: matmul \({Path(__file__).name}:{line}\)$", device.listing, re.M)
+    assert not {step.kernel for step in device.timeline if step not in on_device} & names
+
+
+def test_kernels_of_equal_text_have_one_name() -> None:
+    require_opencl()
+
+    def twice(x: Any) -> Any:
+        return df.sort(df.exp(df.sort(df.exp(x))))
+
+    (device,) = df.compare(twice, df.ones([4]), devices=["/GPU:0"]).devices
+    assert [step.kernel for step in device.timeline if step.kind == TimedKind.KERNEL] == ["g0", "g0"]
+    assert device.listing.count("__kernel ") == 1
+
+
+def test_a_function_that_no_device_runs_has_no_kernels() -> None:
+    require_opencl()
+    (device,) = df.compare(df.strings.upper, df.constant(["a"]), devices=["/GPU:0"]).devices
+    assert device.difference.agrees
+    assert device.listing == ""
+
+
 def test_the_bytes_moved_are_those_of_the_transfers(report: Comparison) -> None:
     assert report.devices[0].transferred == 2 * 8 * 8 * 4
 
@@ -101,6 +130,11 @@ def test_chromium_shows_the_lane_of_the_device_with_a_row_for_transfers(
         text = page.value("document.querySelector('main').textContent")
         assert "compiled, on /GPU:0" in text
         assert "the results agree with the eager ones." in text
+        names = page.value("[...document.querySelectorAll('td button')].map((name) => name.textContent)")
+        assert {name[0] for name in names} == {"k", "g"}
+        page.value("[...document.querySelectorAll('td button')].at(-1).click()")
+        marked = page.value("document.querySelector('.listing .on').textContent")
+        assert marked.startswith(f"// {names[-1]}: ")
         rectangles = page.value(
             "[...document.querySelectorAll('.timeline .step')]"
             ".map((step) => [step.getAttribute('fill'), step.getAttribute('y')])"

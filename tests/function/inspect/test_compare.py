@@ -470,6 +470,12 @@ def test_the_workload_is_that_of_the_graph_as_it_runs() -> None:
     assert data["parallelism"] == report.workload.parallelism > 1.0
 
 
+def test_a_kernel_that_several_calls_share_is_one_row() -> None:
+    text = str(example(fused=(Fused("k0", ("add", "exp"), ("model.py:3",)),) * 40))
+    assert "fused             k0   add, exp  (model.py:3), 40 times" in text
+    assert text.count("k0") == 1
+
+
 def test_many_fused_kernels_are_counted_rather_than_listed() -> None:
     fused = tuple(Fused(f"k{i}", ("add", "exp"), ()) for i in range(40))
     assert "and 24 more, which as_dict() lists" in str(example(fused=fused))

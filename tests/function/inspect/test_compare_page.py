@@ -228,6 +228,28 @@ def test_a_page_of_a_large_graph_leaves_out_pictures_that_do_not_fit(
     assert [entry["picture"] for entry in passes] == [""] * len(passes)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_comparisons_share_the_size_of_the_page(
+    report: Comparison, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("STEPS", 12), ("PICTURE_BYTES", 30_000), ("LISTING", 600), ("POINTS", 12)):
+        monkeypatch.setattr(compare_page, f"MAX_{name}", most)
+    timelines = replace(report.timelines, eager_memory=tuple(range(100)))
+    many = replace(report, timelines=timelines, listing=report.listing * 3)
+    entries = data_of(many.page(*[many] * (count - 1)))["comparisons"]
+    assert sum(len(steps) for entry in entries for steps in (entry["eager"], entry["graph"])) <= 12
+    assert 0 < sum(len(stage["picture"]) for entry in entries for stage in entry["passes"]) <= 30_000
+    assert sum(len(entry["listing"].partition("\n... and ")[0]) for entry in entries) == 600
+    points = [points for entry in entries for points in entry["memory"]]
+    assert sum(map(len, points)) <= 12
+    assert {max(eager) for eager in points[::2]} == {99}
+
+
+def test_a_program_without_kernels_has_no_listing() -> None:
+    report = comparison_of(lambda x: df.sort(x), df.ones([4]), backend="llvm")
+    assert data_of(report.page())["comparisons"][0]["listing"] == ""
+
+
 def test_the_passes_begin_with_the_trace_and_end_with_the_graph_that_runs(report: Comparison) -> None:
     graphs = report.pass_graphs
     assert graphs[0].name == "trace"
@@ -316,6 +338,10 @@ def test_chromium_shows_the_page_without_errors(report: Comparison, browser: Pag
     browser.key("+")
     assert browser.value("Number(document.querySelector('.timeline .step').getAttribute('width'))") > 0
 
+    assert texts(browser, "td button") == ["k0"]
+    browser.value("document.querySelector('td button').click()")
+    assert texts(browser, ".listing .on")[0].startswith("def k0(")
+
     slider = "document.querySelector('input[type=range]')"
     browser.value(f"{slider}.value = 0; {slider}.dispatchEvent(new Event('input'))")
     assert browser.value("document.querySelector('.picture .box.kernel') === null")
@@ -330,9 +356,9 @@ def test_chromium_shows_the_page_without_errors(report: Comparison, browser: Pag
 def test_the_page_has_the_numbers_of_the_steps_that_it_leaves_out(
     report: Comparison, browser: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare_page, "MAX_STEPS", 3)
+    monkeypatch.setattr(compare_page, "MAX_STEPS", 9)  # of three timelines
     steps = report.timelines.graph * 3
-    device = DeviceMeasurements("/GPU:0", "a device", 1e-3, 1e-3, 64, 0, report.difference, steps)
+    device = DeviceMeasurements("/GPU:0", "a device", 1e-3, 1e-3, 64, 0, report.difference, steps, "")
     replace(report, devices=(device,)).save(tmp_path / "report.html")
     browser.open(tmp_path / "report.html")
     omitted = max(0, len(report.timelines.graph) - 3) + len(steps) - 3

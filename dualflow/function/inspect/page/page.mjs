@@ -565,12 +565,31 @@ function graphs(view) {
   return section;
 }
 
+/** The kernels that steps run, each with its runs, time, bytes and lines in all. */
+function kernelTotals(steps) {
+  const totals = new Map();
+  for (const step of steps) {
+    const key = `${step[KERNEL]} ${step[NAME]}`;
+    const total = totals.get(key) ?? { step, runs: 0, seconds: 0, bytes: 0, lines: new Set() };
+    total.runs += step[RUNS];
+    total.seconds += step[DURATION] / 1e9;
+    total.bytes += step[RUNS] * step[BYTES];
+    for (const line of step[LINES]) total.lines.add(line);
+    totals.set(key, total);
+  }
+  return [...totals.values()];
+}
+
 function kernels(view) {
-  const listing = element("pre", { class: "listing", tabindex: 0 });
+  const c = view.data;
+  const title = "Kernels";
+  const text = [c.listing, ...c.devices.map((device) => device.listing)].filter(Boolean).join("\n");
+  if (!text) return card("wide", title, "The compiled call runs no loop nest.");
+  const listing = element("pre", { class: "listing", tabindex: 0, "aria-label": "source of the kernels" });
   const starts = new Map();
-  for (const line of view.data.listing.split("\n")) {
+  for (const line of text.split("\n")) {
     const row = element("span", {}, `${line}\n`);
-    const name = /^def (k\d+)\(/.exec(line)?.[1];
+    const name = /^def (k\d+)\(|^\/\/ (g\d+): /.exec(line)?.slice(1).find(Boolean);
     if (name) starts.set(name, row);
     listing.append(row);
   }
@@ -580,15 +599,15 @@ function kernels(view) {
     row.classList.add("on");
     listing.scrollTop = row.offsetTop - listing.offsetTop;
   };
-  const steps = view.data.graph.filter((step) => starts.has(step[KERNEL]));
-  const rows = steps.map((step) => element("tr", {},
+  const steps = [c.graph, ...c.devices.map((device) => device.steps)].flat().filter((step) => starts.has(step[KERNEL]));
+  const rows = kernelTotals(steps).map(({ step, runs, seconds, bytes, lines }) => element("tr", {},
     element("td", {}, swatch(fill(step)), button(step[KERNEL], `show the source of ${step[KERNEL]}`, show(step[KERNEL])), ` ${step[NAME].replaceAll("+", "+\u200b")}`),
-    element("td", {}, time(step[DURATION] / 1e9)), element("td", {}, size(step[BYTES])),
-    element("td", {}, step[LINES].map((line) => view.line(line)).slice(0, 4).join(" "))));
-  const head = element("tr", {}, ...["kernel", "time", "bytes", "lines"].map((name) => element("th", {}, name)));
-  const section = card("wide", "Kernels", "The loop nests as Python; the default backend compiles the same ones with LLVM. concrete.kernels has the whole program.",
-    element("div", { class: "beside" }, listing, element("div", { class: "scroll" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
-  return section;
+    element("td", {}, runs.toLocaleString("en")), element("td", {}, time(seconds)), element("td", {}, size(bytes)),
+    element("td", { class: "lines" }, [...lines].slice(0, 4).map((line) => view.line(line)).join(" "))));
+  const head = element("tr", {}, ...["kernel", "runs", "time", "bytes", "lines"].map((name) => element("th", {}, name)));
+  const onDevices = c.devices.length ? " Those of a device, g0 and so on, are OpenCL C." : "";
+  return card("wide", title, `The loop nests as Python; the default backend compiles the same ones with LLVM.${onDevices} Time and bytes are those of all runs in a call. concrete.kernels has the whole program.`,
+    element("div", { class: "beside" }, listing, element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "kernels" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
 }
 
 function numbers(c) {
