@@ -64,7 +64,6 @@ def test_kernels_of_a_device_have_names_of_their_own_and_their_source(report: Co
 
 
 def test_kernels_of_equal_text_have_one_name() -> None:
-    require_opencl()
 
     def twice(x: Any) -> Any:
         return df.sort(df.exp(df.sort(df.exp(x))))
@@ -75,7 +74,6 @@ def test_kernels_of_equal_text_have_one_name() -> None:
 
 
 def test_a_function_that_no_device_runs_has_no_kernels() -> None:
-    require_opencl()
     (device,) = df.compare(df.strings.upper, df.constant(["a"]), devices=["/GPU:0"]).devices
     assert device.difference.agrees
     assert device.listing == ""

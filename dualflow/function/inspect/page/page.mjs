@@ -607,7 +607,7 @@ function kernels(view) {
   const head = element("tr", {}, ...["kernel", "runs", "time", "bytes", "lines"].map((name) => element("th", {}, name)));
   const onDevices = c.devices.length ? " Those of a device, g0 and so on, are OpenCL C." : "";
   return card("wide", title, `The loop nests as Python; the default backend compiles the same ones with LLVM.${onDevices} Time and bytes are those of all runs in a call. concrete.kernels has the whole program.`,
-    element("div", { class: "beside" }, listing, element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "kernels" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
+    element("div", { class: "beside halves" }, listing, element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "kernels" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
 }
 
 function numbers(c) {
