@@ -64,7 +64,6 @@ def test_kernels_of_a_device_have_names_of_their_own_and_their_source(report: Co
 
 
 def test_kernels_of_equal_text_have_one_name() -> None:
-
     def twice(x: Any) -> Any:
         return df.sort(df.exp(df.sort(df.exp(x))))
 
