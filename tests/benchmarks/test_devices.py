@@ -46,6 +46,17 @@ def test_rows_have_their_kernels_and_bytes_on_the_cpu_and_the_device(tmp_path: P
         assert min(row[f"{place}_seconds"] for place in ("cpu", "device", "transfer")) > 0
 
 
+@pytest.mark.exhaustive
+def test_every_row_agrees_with_the_cpu_and_moves_no_more_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    ended = run("--json", str(path))
+    assert ended.returncode == 0, ended.stderr
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    assert len(rows) >= 20
+    for name, row in rows.items():
+        assert row["device"]["nbytes"] <= row["cpu"]["nbytes"], name
+
+
 def test_without_a_device_the_command_says_what_to_install() -> None:
     ended = run(OCL_ICD_VENDORS="/nonexistent")
     assert ended.returncode == 1

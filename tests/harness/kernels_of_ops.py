@@ -10,7 +10,9 @@ from functools import partial
 from typing import Any
 
 import dualflow as df
+from dualflow.backends.opencl.devices import current_device
 from dualflow.backends.opencl.executable import OpenCLExecutable
+from dualflow.backends.opencl.products import LARGE, NARROW
 from dualflow.backends.opencl.steps import Launch, walk_steps
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
@@ -88,6 +90,37 @@ def reduce_by_groups() -> int:
     return len(function.concrete_functions)
 
 
+def multiply() -> int:
+    """Run products with each kind of tile and operand, and convolutions; returns the number of products."""
+
+    def products(x: Any, y: Any, image: Any, filters: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch([image, filters])
+            loss = df.reduce_sum(df.nn.conv2d(image, filters, 2, "SAME"))
+        slopes = tape.gradient(loss, [image, filters])
+        return (
+            x @ y + x[:, :1] * y[:1],
+            df.matmul(y, x),
+            df.nn.depthwise_conv2d(image, filters[..., :1], [1] * 4, "SAME"),
+            slopes,
+        )
+
+    function = df.function(products, backend="opencl", autograph=False)
+    key, side = [1, 2], 260
+    image, filters = (
+        df.random.stateless_normal([1, 5, 6, 16], key),
+        df.random.stateless_normal([3, 3, 16, 2], key),
+    )
+    for tile in (*LARGE[::2], NARROW):
+        current_device().tiles["f"] = tile
+        x, y = df.random.stateless_normal([side, 3], key), df.random.stateless_normal([3, side], key)
+        function(x, y, image, filters)
+        side += 1
+    many = df.random.stateless_normal([1, 32, 34, 16], key), df.random.stateless_normal([1, 3, 16, 64], key)
+    df.function(lambda x, k: df.nn.conv2d(x, k, 1, "SAME"), backend="opencl")(*many)
+    return len(function.concrete_functions)
+
+
 if __name__ == "__main__":
     fail_to_scatter()
-    print(reduce_by_groups() + sum(map(run, plain_cases())))
+    print(reduce_by_groups() + multiply() + sum(map(run, plain_cases())))

@@ -62,7 +62,7 @@ def compile_stats(compiled: OpenCLExecutable) -> CompileStats:
 def costs(compiled: OpenCLExecutable) -> CompileCosts:
     """The costs of compiling: planning and emission are measured now, the driver's was when it compiled."""
     started = time.perf_counter()
-    DeviceProgram(compiled.graph, compiled.options)
+    DeviceProgram(compiled.graph, compiled.options, compiled.device)
     emission = time.perf_counter() - started
     seconds = compiled.compile_seconds
     return CompileCosts(

@@ -24,7 +24,6 @@ def capabilities() -> Capabilities:
         dtypes=_DTYPES + ("d" if current_device().float64 else ""),
         integer_products=False,
         strided_host_calls=False,
-        windows=False,
         fourier=False,
         vector_bytes=VECTOR_BITS // 8,
         threads=1,

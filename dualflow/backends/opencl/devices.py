@@ -14,6 +14,7 @@ import numpy as np
 import pyopencl as cl
 
 from dualflow.backends.opencl.memory import DeviceMemory, is_exhausted
+from dualflow.backends.opencl.products import ProductTile
 from dualflow.core.device_names import VISIBLE_GPUS
 from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError
 from dualflow.core.locks import SharedLock
@@ -42,6 +43,7 @@ class OpenCLDevice:
         memory: allocates its buffers.
         process: the process that opened it; no other process can use it.
         transferred: the bytes of values that have been moved to it and from it.
+        tiles: the tile of large matrix products of each dtype, once it is selected.
     """
 
     def __init__(self, device: cl.Device) -> None:
@@ -51,6 +53,7 @@ class OpenCLDevice:
         self.memory = DeviceMemory(self.context, device.name.strip())
         self.process = os.getpid()
         self.transferred = 0
+        self.tiles: dict[str, ProductTile] = {}
         self._lock = SharedLock()
         self._kernels: dict[str, cl.Kernel] = {}
 

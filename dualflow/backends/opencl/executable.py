@@ -60,7 +60,7 @@ class OpenCLExecutable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
         self.device: OpenCLDevice = current_device()
-        self.program = DeviceProgram(graph, options)
+        self.program = DeviceProgram(graph, options, self.device)
         self.placement = ON_HOST
         self._axes = tuple(first_axes(self.program.plan.argument_sizes).items())
         self._constants = self._constants_on_device()

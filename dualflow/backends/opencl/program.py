@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.backends.opencl import routines
+from dualflow.backends.opencl import products, routines
 from dualflow.backends.opencl.capabilities import VECTOR_BITS, host_reason
+from dualflow.backends.opencl.devices import OpenCLDevice
 from dualflow.backends.opencl.group_kernels import source
 from dualflow.backends.opencl.kernel_source import OpenCLKernel
+from dualflow.backends.opencl.products import ProductForm, window_geometry
 from dualflow.backends.opencl.steps import (
     LOCAL_SIZE,
     BufferArgument,
@@ -29,12 +31,14 @@ from dualflow.backends.opencl.steps import (
     Step,
     WriteSizes,
 )
+from dualflow.backends.opencl.tile_selection import tile_for
 from dualflow.backends.opencl.transfers import BOTH, DEVICE, HOST, Space, Spaces, TransferInsertion
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
+from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import IndexRange, access_bounds
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.executed_work import work_ratio
@@ -66,6 +70,7 @@ from dualflow.schedule.program_statements import (
     walk_program,
 )
 from dualflow.schedule.select_kernel import kernel_launch
+from dualflow.schedule.sliding import SlidingWindows
 from dualflow.sizes.symbolic_sizes import UndecidedSize, typical
 
 
@@ -85,8 +90,24 @@ ON_HOST = Placement(frozenset(), False)
 """The placement of a call whose inputs and results are arrays of the host."""
 
 
+def _tiles(size: int, side: int) -> int:
+    """The number of tiles along an axis."""
+    return (size + side - 1) // side
+
+
+def _is_by_columns(strides: Sequence[int]) -> bool:
+    """Whether neighbouring elements of a column are neighbours in memory, and those of a row are not."""
+    down, across = strides
+    return type(down) is int and down == 1 and not (type(across) is int and across == 1)
+
+
 class DeviceProgram:
     """The steps of a graph.
+
+    Args:
+        graph: the graph, after all passes.
+        options: the compile options.
+        device: the device, for which the tiles of matrix products are selected.
 
     Attributes:
         graph_name: the name of the graph.
@@ -98,7 +119,7 @@ class DeviceProgram:
         bounds: the sizes of buffers.
     """
 
-    def __init__(self, graph: Graph, options: CompileOptions) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions, device: OpenCLDevice) -> None:
         if computes_sizes(graph):
             raise UndecidedSize("the size of a tensor depends on data")
         self.plan: Plan = plan(with_host_fallbacks(graph), options.capabilities, costs=options.cost_model)
@@ -111,6 +132,7 @@ class DeviceProgram:
         self.range_checks: list[tuple[ElementRange, Node]] = self.bounds.check(program)
         self.updated = tuple([graph.inputs.index(u.input) for u in graph.updates])
         self._partials = 0
+        self._device = device
         self._nests: list[tuple[KernelLaunch, Nest]] = []
         self.steps = tuple(self._steps(program))
         self.range_checks = list(dict.fromkeys(self.range_checks))
@@ -208,11 +230,12 @@ class DeviceProgram:
             case CallRoutine(kind=CallKind.SIZES):
                 values, dtype = statement.node.attrs["values"], statement.node.output.spec.dtype
                 return [WriteSizes(statement.node, statement.outputs[0], tuple(values), dtype)]
+            case CallRoutine(kind=CallKind.WINDOW_SUM):
+                return self._window_sum(statement)
             case CallRoutine():
                 return [self._host(statement)]
         raise InternalError(
-            f"{statement} can't be lowered to OpenCL: concurrent tasks and window products must not be "
-            "planned for it."
+            f"{statement} can't be lowered to OpenCL: concurrent tasks must not be planned for it."
         )
 
     def _host(self, statement: Statement) -> HostCall:
@@ -291,28 +314,63 @@ class DeviceProgram:
         node, dtype = product.node, product.node.output.spec.dtype
         if dtype.char not in self._dtypes:
             return [self._host(product)]
-        steps = [] if product.onto is None else self._launch(product.onto)
+        if product.onto is not None:
+            self._launch(product.onto)  # proves the accesses of the addend, which the product reads
         if product.is_empty:
-            return steps
+            return []
         batch, (rows, columns, inner) = product.batch, product.shape
-        x, y, out = product.matrices
-        strides = [n for matrix in (x, y, out) for n in matrix.strides[len(batch) :]]
-        by_axis = [
-            n for i, size in enumerate(batch) for n in (size, x.strides[i], y.strides[i], out.strides[i])
-        ]
-        tile = routines.PRODUCT_TILE
-        tiles = math.prod(batch) * ((rows + tile - 1) // tile) * ((columns + tile - 1) // tile)
-        arguments: tuple[KernelArgument, ...] = (
-            *(BufferArgument(m.buffer, m.offset) for m in (x, y, out)),
-            *map(Int64Argument, (rows, columns, inner, *strides, *by_axis)),
-            ScalarArgument(dtype.dtype.type(product.scale)),
-            Int64Argument(int(product.accumulate)),
+        matrices = [*product.matrices, *([self._addend(product)] if product.accumulate else [])]
+        axes, windows = len(batch), product.windows
+        x, y = (matrix.strides[axes:] for matrix in product.matrices[:2])
+        tile = tile_for(self._device, dtype, rows, columns)
+        form = ProductForm(
+            dtype,
+            axes,
+            tile,
+            product.accumulate,
+            _is_by_columns(x),
+            _is_by_columns(y),
+            0 if windows is None else len(windows.axes),
+            product.by_window,
         )
-        kernel = KernelProgram(routines.product(dtype, len(batch)))
-        reads, writes = frozenset([x.buffer, y.buffer]), frozenset([out.buffer])
-        group = routines.PRODUCT_GROUP
-        launch = Launch(node, (node,), kernel, arguments, tiles, group, reads, writes, True, True)
-        return [*steps, launch]
+        tiles = _tiles(rows, tile.height) * _tiles(columns, tile.width) * math.prod(batch)
+        arguments: tuple[KernelArgument, ...] = (
+            *(BufferArgument(m.buffer, m.offset) for m in matrices),
+            *map(Int64Argument, (rows, columns, inner)),
+            *(Int64Argument(stride) for m in matrices for stride in m.strides[axes:]),
+            *(
+                Int64Argument(n)
+                for i, size in enumerate(batch)
+                for n in (size, *(m.strides[i] for m in matrices))
+            ),
+            *map(Int64Argument, () if windows is None else window_geometry(windows)),
+            ScalarArgument(dtype.dtype.type(product.scale)),
+        )
+        reads = frozenset([m.buffer for m in matrices if m is not matrices[2]])
+        writes = frozenset([product.matrices[2].buffer])
+        kernel = KernelProgram(products.product(form))
+        return [Launch(node, (node,), kernel, arguments, tiles, tile.group, reads, writes, True, True)]
+
+    def _addend(self, product: Multiply) -> Layout:
+        """The layout of the addend, a batch of matrices; it is in the output if nothing copies it there."""
+        return product.matrices[2] if product.onto is None else product.onto.inputs[0]
+
+    def _window_sum(self, call: CallRoutine) -> list[Step]:
+        node, dtype = call.node, call.node.output.spec.dtype
+        if host_reason(node, self._dtypes):
+            return [self._host(call)]
+        windows: SlidingWindows = node.attrs["windows"]
+        layouts = (*call.inputs, *call.outputs)
+        arguments: tuple[KernelArgument, ...] = (
+            *(BufferArgument(layout.buffer, layout.offset) for layout in layouts),
+            *map(Int64Argument, window_geometry(windows)),
+        )
+        kernel = KernelProgram(products.window_sum(dtype, len(windows.axes)))
+        reads, writes = (
+            frozenset([layout.buffer for layout in part]) for part in (call.inputs, call.outputs)
+        )
+        items = math.prod(sizes(node.output))
+        return [Launch(node, (node,), kernel, arguments, items, LOCAL_SIZE, reads, writes)]
 
     def _scatter(self, scatter: ScatterRows) -> list[Step]:
         node, indices, dtype = scatter.node, scatter.indices, scatter.node.output.spec.dtype
