@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dualflow.data.check_state import flag, parts
-from dualflow.data.stage import LOOK, StageIterator, State, UnaryStage
+from dualflow.data.stage import LOOK, Stage, StageIterator, State, UnaryStage
 
 
 class _Outcome(NamedTuple):
@@ -73,6 +73,17 @@ def _work(queue: _BoundedQueue, source: StageIterator) -> None:
             error = raised
         running = queue.put(_Outcome(items, error, source.get_state())) and bool(len(items) or error)
     source.close()
+
+
+def prefetched(stage: Stage, size: int) -> Stage:
+    """``stage``, of which a thread reads up to ``size`` elements ahead.
+
+    All workers must run their collectives in one order. So of a stage that runs some, a thread reads the
+    sources that run none.
+    """
+    if stage.runs_collectives:
+        return stage.with_sources([prefetched(source, size) for source in stage.sources])
+    return PrefetchStage(source=stage, size=size)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -111,6 +111,11 @@ class Stage(ABC):
     def start(self) -> StageIterator:
         """A new iterator over it."""
 
+    @property
+    def runs_collectives(self) -> bool:
+        """Whether reading it exchanges data with other workers, so that no thread may read ahead."""
+        return any(source.runs_collectives for source in self.sources)
+
     def indexed(self) -> tuple[IndexedRows, Stage] | None:
         """Random access: the rows, and a stage of the indices of the elements; None if there is none."""
         return None

@@ -100,6 +100,10 @@ class OwnFilesStage(PerWorkerStage):
     def cardinality(self) -> int:
         return UNKNOWN
 
+    @property
+    def runs_collectives(self) -> bool:
+        return True
+
     def start(self) -> StageIterator:
         return OwnFilesIterator(self)
 

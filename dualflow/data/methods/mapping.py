@@ -60,7 +60,7 @@ class MappingMethods(DatasetBase):
         """
         function = self.function(callable_function(map_func, "map_func"))
         calls = _calls(num_parallel_calls)
-        if calls is None:
+        if calls is None or self.stage.runs_collectives:  # workers would read unequal numbers ahead
             return self.then(MapStage(source=self.stage, function=function))
         options = options_of(self.stage)
         if calls == AUTOTUNE and options.threading.private_threadpool_size:

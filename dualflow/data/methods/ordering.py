@@ -15,7 +15,7 @@ from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.methods.creating import CreationMethods
 from dualflow.data.order import RepeatStage, ShardStage, SkipStage, TakeStage
-from dualflow.data.prefetching import PrefetchStage
+from dualflow.data.prefetching import prefetched
 from dualflow.data.shuffling import ShuffleStage
 from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
@@ -168,7 +168,8 @@ class OrderingMethods(DatasetBase):
         Raises:
             InvalidArgumentError: ``buffer_size`` is negative.
 
-        The thread ends when the loop does, also by ``break`` or an error.
+        The thread ends when the loop does, also by ``break`` or an error. If a strategy has divided the files
+        of the dataset among workers, the thread reads this worker's files.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(2).prefetch(df.data.AUTOTUNE).as_numpy_iterator())
@@ -178,7 +179,7 @@ class OrderingMethods(DatasetBase):
         if size < AUTOTUNE:
             raise InvalidArgumentError(f"buffer_size must be >= 0, or AUTOTUNE, not {size}.{here()}")
         size = _READY if size == AUTOTUNE else size
-        return self.then(PrefetchStage(source=self.stage, size=size)) if size else self
+        return self.then(prefetched(self.stage, size)) if size else self
 
     def enumerate(self, start: IntLike = 0, name: str | None = None) -> Any:
         """Pairs of a number, counted from ``start``, and an element.

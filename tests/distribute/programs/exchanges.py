@@ -367,6 +367,24 @@ def check_files_are_divided_among_workers() -> None:
         assert sorted(strategy.gather(df.constant(rows, df.int64), axis=0).numpy().tolist()) == lines
 
 
+def check_prefetching_threads_read_the_workers_files_and_exchange_nothing() -> None:
+    names = written_files("prefetched", [9, 1, 4, 2])
+    lines = df.data.TextLineDataset(names).batch(COUNT)
+    own = strategy.experimental_distribute_dataset(lines)
+    expected = [x.numpy().tolist() for x in own]
+    total, prefetched = df.function(lambda x: strategy.reduce("SUM", x)), own.map(lambda x: x, 4).prefetch(4)
+    batches = []
+    for i, x in enumerate(prefetched):
+        batches.append(x.numpy().tolist())
+        assert total(df.fill([i], 1.0)).shape == [i]  # whose order among those of the iterator is fixed
+    assert batches == expected
+    iterator = iter(prefetched)
+    assert [next(iterator).numpy().tolist() for _ in range(2)] == expected[:2]
+    state = iterator.get_state()
+    iterator.set_state(state)
+    assert [x.numpy().tolist() for x in iterator] == expected[2:]
+
+
 def check_lines_of_files_may_be_divided_by_rows_or_be_whole() -> None:
     names = written_files("rows", [5])
     lines = df.data.TextLineDataset(names).batch(4)
