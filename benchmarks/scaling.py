@@ -75,9 +75,9 @@ def lines(training: Training, networks: dict[str, Network]) -> Iterator[str]:
     yield "| ---: | ---: |" + " ---: | ---: |" * len(networks)
     for n in WORKERS:
         cells = [
-            f"{1e3 * exchange_seconds(training, network, n):.2f} ms | {efficiency(training, network, n):.0%}"
+            f"{1e3 * exchange_seconds(training, network, n):.3g} ms | {efficiency(training, network, n):.0%}"
             for network in networks.values()
         ]
-        yield f"| {n:,} | {1e3 * training.compute / n:.2f} ms | {' | '.join(cells)} |"
+        yield f"| {n:,} | {1e3 * training.compute / n:.3g} ms | {' | '.join(cells)} |"
     last = [f"{limit(training, network):,} workers with {name}" for name, network in networks.items()]
     yield f"\nAt least half of a step is computation on up to {', '.join(last)}."

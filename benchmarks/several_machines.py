@@ -274,7 +274,8 @@ def step_lines(by_workers: dict[int, dict[str, float]], shares: dict[str, float]
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for name, alone in by_workers[1].items():
         both = by_workers[2][name]
-        yield f"| {name} | {1e3 * alone:.2f} | {1e3 * both:.2f} | {alone / both:.2f} | {shares[name]:.0%} |"
+        times = f"{1e3 * alone:.3g} | {1e3 * both:.3g}"
+        yield f"| {name} | {times} | {alone / both:.2f} | {shares[name]:.0%} |"
 
 
 def state_lines(figures: dict[int, dict[str, dict[str, float]]]) -> Iterator[str]:
@@ -320,7 +321,7 @@ def main() -> None:
         for name, (_, widths, _) in models(options.quick).items()
     }
     for name, measured in training.items():
-        print(f"{name}: {1e3 * measured.compute:.2f} ms, {measured.nbytes / 1e6:.2f} MB of gradients\n")
+        print(f"{name}: {1e3 * measured.compute:.3g} ms, {measured.nbytes / 1e6:.3g} MB of gradients\n")
         print(*lines(measured, NETWORKS), "", sep="\n")
     parameters = {name: dataclasses.asdict(measured) for name, measured in training.items()}
     figures = {

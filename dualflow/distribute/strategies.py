@@ -233,7 +233,7 @@ def _join_job(timeout: float) -> Group:
         if world.size == 1:
             return OneWorker()
         check_versions(world)
-        group = WorkerGroup(world.communicator)
+        group = WorkerGroup(world.communicator, on_one_machine=len(set(world.hosts)) == 1)
         _monitors["job"] = Monitor(world, group.progress)
         _share_random_stream(world)
         WRITE_ONCE.fill(group.write_once)
@@ -250,7 +250,9 @@ def _group_of_machine() -> Group:
             _groups["machine"] = job_group
             if len(set(world.hosts)) > 1:
                 local = world.communicator.Split_type(imported("mpi4py.MPI").COMM_TYPE_SHARED)
-                _groups["machine"] = OneWorker() if local.size == 1 else WorkerGroup(local)
+                _groups["machine"] = (
+                    OneWorker() if local.size == 1 else WorkerGroup(local, on_one_machine=True)
+                )
         return _groups["machine"]
 
 
