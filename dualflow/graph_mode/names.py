@@ -72,33 +72,39 @@ class UniqueNames(Generic[Element]):
 
     def unique(self, base: str) -> str:
         """Reserve and return a name: ``base`` in the current scope, with a number if it is taken."""
-        full = base[:-1] if base.endswith("/") else f"{self.scope}{base}"
-        key = full.lower()
-        if base.endswith("/") and full not in self._elements:
-            self._taken.setdefault(key, 1)
+        full, is_unchanged = self._full(base)
+        if is_unchanged:
+            self._taken.setdefault(full.lower(), 1)
             return full
         return self.numbered(full)
 
     def next_unique(self, base: str) -> str:
         """The name that :meth:`unique` would return, which is not reserved."""
-        taken = dict(self._taken)
-        try:
-            return self.unique(base)
-        finally:
-            self._taken = taken
+        full, is_unchanged = self._full(base)
+        return full if is_unchanged else _with_number(full, self._next_number(full))
 
     def numbered(self, full: str) -> str:
         """Reserve and return the full name ``full``, with a number if it is taken."""
+        number = self._next_number(full)
+        name = _with_number(full, number)
+        self._taken[name.lower()] = 1
+        self._taken[full.lower()] = number + 1
+        return name
+
+    def _full(self, base: str) -> tuple[str, bool]:
+        """The full name of ``base``, and whether it is used without a number, as that of a scope."""
+        if not base.endswith("/"):
+            return f"{self.scope}{base}", False
+        full = base[:-1]
+        return full, full not in self._elements
+
+    def _next_number(self, full: str) -> int:
+        """The number that makes a full name unique; 0 for the name without a number."""
         key = full.lower()
-        count = self._taken.get(key, 0)
-        self._taken[key] = count + 1
-        if not count:
-            return full
-        while f"{key}_{count}" in self._taken:
-            count += 1
-        self._taken[key] = count + 1
-        self._taken[f"{key}_{count}"] = 1
-        return f"{full}_{count}"
+        number = self._taken.get(key, 0)
+        while number and f"{key}_{number}" in self._taken:
+            number += 1
+        return number
 
     @contextmanager
     def scoped(self, name: str | None) -> Iterator[str]:
@@ -130,3 +136,7 @@ def check_name(name: str, scope: str = "") -> str:
             "/ > -, and begin with a letter, a digit or a dot."
         )
     return name
+
+
+def _with_number(full: str, number: int) -> str:
+    return f"{full}_{number}" if number else full
