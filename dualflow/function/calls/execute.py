@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,25 @@ if TYPE_CHECKING:
     from dualflow.graph.ir import Graph
 
 Array = np.ndarray[Any, Any]
+
+
+class DeviceOutputs(Protocol):
+    """The outputs of a program on the device; the new values of variables, each where its value is."""
+
+    outputs: Sequence[DeviceStorage]
+    updated: Sequence[Array | DeviceStorage]
+
+
+class DeviceExecutable(Protocol):
+    """A compiled graph that runs on a device, and leaves its outputs there."""
+
+    graph: Graph
+
+    def run_on_device(
+        self, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None = None
+    ) -> DeviceOutputs:
+        """The outputs for a value of each input, on the host or on the device."""
+        ...
 
 
 class Sources(NamedTuple):
@@ -64,7 +83,7 @@ def is_placed_on_device(sources: Sequence[Any]) -> bool:
 
 
 def execute(
-    compiled: Any,
+    compiled: Compiled | DeviceExecutable,
     sources: Sources,
     history: AssignmentHistory | None,
     arguments: Sequence[Any],
@@ -74,14 +93,14 @@ def execute(
     """The outputs of one call, as tensors; variables are updated.
 
     Args:
-        compiled: the executable.
+        compiled: the executable; one for a device if ``device``.
         sources: the captures of its graph, and which inputs it writes.
         history: replays the assignments before a failure; None if the caller handles failures.
         arguments: a tensor or variable for each argument of the graph.
         device: whether inputs may be on the GPU, and the outputs stay there.
     """
     inputs, written = (*arguments, *sources.captured), sources.written
-    update = _update_on_device if device else _update
+    update: Callable[..., tuple[Any, ...]] = _update_on_device if device else _update
     effect_log = None if history is None else history.effect_log()
     step = UpdateStep([inputs[i] for i in written], compiled=True)
     try:
@@ -114,7 +133,7 @@ def _update(
 
 
 def _update_on_device(
-    compiled: Any,
+    compiled: DeviceExecutable,
     inputs: Sequence[Any],
     written: Sequence[int],
     locks: Sequence[WriteLock],
@@ -131,7 +150,7 @@ def _update_on_device(
 
 
 def device_results(
-    compiled: Any, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None
+    compiled: DeviceExecutable, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None
 ) -> tuple[tuple[EagerTensor, ...], list[EagerTensor]]:
     """The outputs of a device program on the GPU, and the new value of each variable where its value is."""
     results = compiled.run_on_device(values, effect_log)

@@ -8,7 +8,7 @@ backward graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from dualflow.eager.engine import EagerEngine
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.array_ownership import device_values
 from dualflow.function.calls.compiled_graph import CompiledGraph
-from dualflow.function.calls.execute import device_results
+from dualflow.function.calls.execute import DeviceExecutable, device_results
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.effect_log import EffectLog
@@ -187,7 +187,8 @@ class TapedCall:
     def run_on_device(self, tensors: Sequence[EagerTensor]) -> tuple[EagerTensor, ...]:
         """Run the forward graph on the GPU; returns the outputs of the call."""
         forward, count = self._pair.forward.for_device, self._pair.outputs
-        outputs, self.updated = device_results(forward.executable, device_values(tensors), self.effect_log)
+        executable = cast(DeviceExecutable, forward.executable)
+        outputs, self.updated = device_results(executable, device_values(tensors), self.effect_log)
         self._saved = list(outputs[count:])
         return outputs[:count]
 
