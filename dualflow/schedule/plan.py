@@ -110,7 +110,7 @@ def plan(
         scope.arena_bytes,
         state.row_buffers,
         state.loops,
-        has_symbolic_sizes(graph) and not state.argument_sizes,
+        state.has_data_sizes,
         costs,
         capabilities.cache_bytes or CPU_CACHES,
         state.argument_sizes,
@@ -158,10 +158,14 @@ def _scope_of_graph(
 ) -> _Scope:
     """The scope of a whole graph. Calls run in order if sizes depend on data, or values are separate."""
     bound_sizes = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
-    if separate or (has_symbolic_sizes(graph) and not bound_sizes):
-        threads = 1
+    has_data_sizes = has_symbolic_sizes(graph) and not bound_sizes
     state = _PlanState(
-        capabilities, separate=separate, costs=costs, argument_sizes=bound_sizes, threads=threads
+        capabilities,
+        separate=separate,
+        costs=costs,
+        argument_sizes=bound_sizes,
+        has_data_sizes=has_data_sizes,
+        threads=1 if separate or has_data_sizes else threads,
     )
     return _Scope(graph, state, updates_variables=True)
 
@@ -172,7 +176,8 @@ class _PlanState:
     Attributes:
         argument_sizes: the size variables whose values a call computes before the program runs, each with
             the axes of arguments that have this size.
-        bound: these size variables.
+        bound_sizes: these size variables.
+        has_data_sizes: whether sizes are computed while the program runs.
         loop_buffers: the number of row buffers that are added with the calls of loops.
         threads: the number of threads that may run calls at the same time.
     """
@@ -184,12 +189,14 @@ class _PlanState:
         separate: bool,
         costs: CostModel,
         argument_sizes: Mapping[SizeFactor, tuple[Axis, ...]],
+        has_data_sizes: bool,
         threads: int,
     ) -> None:
         self.costs = costs
         self.threads = threads
         self.argument_sizes = argument_sizes
-        self.bound = frozenset(argument_sizes)
+        self.bound_sizes = frozenset(argument_sizes)
+        self.has_data_sizes = has_data_sizes
         self.capabilities = capabilities
         self.separate = separate
         self.constants: list[np.ndarray[Any, Any]] = []
@@ -247,7 +254,7 @@ class _Scope:
         self.pieces = pieces_in_place(self.steps, live_out, self.allocations)
         self.regions: tuple[Region, ...] = ()
         # bodies compare symbolic sizes as they run
-        if state.threads > 1 and (updates_variables or not state.bound):
+        if state.threads > 1 and (updates_variables or not state.bound_sizes):
             self._form_regions()
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
@@ -257,7 +264,9 @@ class _Scope:
         """Move calls that may run concurrently next to each other, where that pays."""
         accesses = [self._access(step) for step in self.steps]
         state = self.state
-        order, self.regions = concurrent_order(self.steps, accesses, state.costs, state.threads, state.bound)
+        order, self.regions = concurrent_order(
+            self.steps, accesses, state.costs, state.threads, state.bound_sizes
+        )
         self.steps = [self.steps[i] for i in order]
 
     def _access(self, step: StridedNode) -> StepAccess:
@@ -293,7 +302,10 @@ class _Scope:
             elif value in crossing:
                 self.allocations[value] = Allocation(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
-            elif not value.spec.shape.is_static or not size_variables(value.spec.shape) <= self.state.bound:
+            elif (
+                not value.spec.shape.is_static
+                or not size_variables(value.spec.shape) <= self.state.bound_sizes
+            ):
                 self.allocations[value] = Allocation(BufferKind.STACK, self.state.row_buffer())
             elif self.state.separate:
                 self.allocations[value] = Allocation(
@@ -434,7 +446,7 @@ class _Scope:
             tuple(rows),
             changing_sizes(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, layout.buffer) for i, layout in zip(growing, following, strict=True)]),
-            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.state.bound).items()),
+            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.state.bound_sizes).items()),
         )
         trip_count = TripCount(self.counters[node], loop.length, same_as)
         iterations = PlannedLoop(_copies_of_initial_values(step, inputs, carry), trip_count, memory)

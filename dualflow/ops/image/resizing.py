@@ -102,15 +102,15 @@ def _check_method(method: str) -> None:
 def _resized(images: Any, size: tuple[int, ...], method: str, same_ratio: bool, smooth: bool) -> Any:
     images, single = as_batch(images)
     old = size_of(images)
+    _require_pixels(old)
     new = _within(size, old) if same_ratio else size
     # the columns of the fewer rows are resized, which takes longer
     return single(_scaled(images, new, method, smooth, rows_first=same_ratio or new[0] <= old[0]))
 
 
 def _scaled(images: Any, new: tuple[int, ...], method: str, smooth: bool, *, rows_first: bool) -> Any:
-    """A batch of images of the size ``new``."""
+    """A batch of images, which have pixels, of the size ``new``."""
     old = size_of(images)
-    _require_pixels(old)
     rows, columns = (taps(method, before, after, smooth) for before, after in zip(old, new, strict=True))
     if rows_first:
         return _columns_resized(_rows_resized(images, rows, method), columns, method)
