@@ -81,8 +81,8 @@ ACTIVE: Final[list[Callable[..., Any]]] = []
 
 FUNCTIONS: Final[dict[str, Any]] = {}
 """The function of each elementwise op, by the name of the op."""
-PER_ELEMENT: Final[set[Callable[..., Any]]] = set()
-"""Functions, such as ``cast``, that compute each element from one of the first argument; none is an op's."""
+ELEMENTWISE_FUNCTIONS: Final[set[Callable[..., Any]]] = set()
+"""Elementwise functions of the first argument that are no op's public function, such as ``cast``."""
 COMPARING_ASSERTIONS: Final[set[Callable[..., Any]]] = set()
 """The assertions about the elements of two arguments."""
 
@@ -100,7 +100,7 @@ def dispatched(
     call = _call_of_target(function, args, kwargs)
     if call is not None:
         return call
-    if function in PER_ELEMENT:
+    if function in ELEMENTWISE_FUNCTIONS:
         return _handled(function, UNARY, 1, args, kwargs)
     if function in COMPARING_ASSERTIONS:
         return _handled(function, ASSERTIONS, 2, args, kwargs)

@@ -20,7 +20,7 @@ from dualflow.core.api_dispatch import (
 )
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.tracebacks import entry
-from dualflow.ops.extension_types import per_element as per_element  # which are registered
+from dualflow.ops.extension_types import elementwise_functions as elementwise_functions  # registers them
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,8 +1,7 @@
-"""Elementwise functions that are not the public function of an op, such as ``cast`` and ``lower``.
+"""Registers the elementwise functions of tensors that are no op's public function: ``cast``, ``lower``, ...
 
-They compute each element of the result from one of the first argument. A handler of elementwise functions of
-one argument computes them of extension types; of ragged tensors, they are the functions of the innermost
-values.
+A handler of elementwise functions of one argument computes them of extension types. Of ragged tensors, they
+are the functions of the innermost values.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from dualflow.core.api_dispatch import PER_ELEMENT
+from dualflow.core.api_dispatch import ELEMENTWISE_FUNCTIONS
 from dualflow.ops.clipping import clip_by_value
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import ones_like, zeros_like
@@ -23,7 +22,7 @@ from dualflow.ops.text.numbers import as_string, to_number
 from dualflow.ops.text.patterns import regex_full_match, regex_replace
 from dualflow.ops.text.substrings import substr
 
-FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
+FUNCTIONS_WITHOUT_OP: Final[tuple[Callable[..., Any], ...]] = (
     as_string,
     bitcast,
     cast,
@@ -47,4 +46,4 @@ FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
     zeros_like,
 )
 
-PER_ELEMENT.update([inspect.unwrap(function) for function in FUNCTIONS])
+ELEMENTWISE_FUNCTIONS.update([inspect.unwrap(function) for function in FUNCTIONS_WITHOUT_OP])

@@ -17,7 +17,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.extension_types import per_element
+from dualflow.ops.extension_types import elementwise_functions
 from dualflow.ops.powers import sqrt
 from dualflow.ops.ragged import row_joining, row_reductions
 from dualflow.ops.ragged.flat_values import map_values
@@ -72,7 +72,7 @@ def _per_value(*functions: Callable[..., Any]) -> None:
             return map_values(_function, *args, **kwargs)
 
 
-_per_value(*per_element.FUNCTIONS)
+_per_value(*elementwise_functions.FUNCTIONS_WITHOUT_OP)
 
 
 @rule_for(RaggedRows, positions.one_hot)
