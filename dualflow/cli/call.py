@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 import dualflow
+from dualflow.core.own_files import OWN_FILES
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import flatten, unflatten
 from dualflow.function.bound_method import BoundFunction
@@ -24,7 +25,6 @@ from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import function
 from dualflow.function.traced_function import Function
 from dualflow.graph.ir import Origin
-from dualflow.graph.origin import PACKAGE
 
 ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
@@ -223,7 +223,7 @@ def user_lines(error: BaseException) -> list[str]:
     """The user's lines at which ``error`` was raised: from its notes, or the innermost of its traceback."""
     notes: list[str] = getattr(error, "__notes__", [])
     entries = traceback.extract_tb(error.__traceback__)
-    outside = [entry for entry in entries if not entry.filename.startswith((*PACKAGE, "<frozen "))]
+    outside = [entry for entry in entries if not entry.filename.startswith((*OWN_FILES, "<frozen "))]
     if notes or not outside:
         return notes
     at = outside[-1]

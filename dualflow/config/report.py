@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.own_files import FOLDER
 from dualflow.core.report_text import size
 from dualflow.core.tracebacks import entry
 from dualflow.function.calls.lazy_backends import features, machine
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = ("numpy", "llvmlite", "numba", "networkx", "scipy", "ml_dtypes")
 _OPTIONAL: Final = ("matplotlib", "scikit-learn", "pandas")
-_FOLDER: Final = os.path.dirname(os.path.dirname(__file__))
 
 
 @overload
@@ -81,7 +81,7 @@ def configuration() -> dict[str, Any]:
     kernels, why = eager_kernels_choice()
     needed = {name: _version(name) or "not installed" for name in _NEEDED}
     return {
-        "folder": _FOLDER,
+        "folder": FOLDER,
         "versions": {"dualflow": DUALFLOW, "python": platform.python_version(), **needed},
         "optional": {name: _version(name) for name in _OPTIONAL},
         "backend": {"name": backend, "chosen_by": reason},

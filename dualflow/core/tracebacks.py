@@ -24,14 +24,13 @@ from dualflow.core.api_dispatch import ACTIVE, by_rule, dispatched, dispatches
 from dualflow.core.composite_rules import CompositeError
 from dualflow.core.defer_slot import DEFER
 from dualflow.core.errors import DualflowError, InternalError
+from dualflow.core.own_files import OWN_FILES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_KERAS_BACKEND: Final = os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}")
 PROGRAM: Final = "<dualflow program"
 """The beginning of the file name of programs that are compiled from text."""
-_OURS: Final = (os.path.join(_FOLDER, ""), os.path.join(_KERAS_BACKEND, ""), PROGRAM)
+_OURS: Final = (*OWN_FILES, PROGRAM)
 USER_CODE: Final = "in user code:"
 """The beginning of a note that lists the user's lines which led to an error."""
 _STANDARD: Final = os.path.dirname(os.path.abspath(functools.__file__)) + os.sep

@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
-_OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_KERAS_BACKEND: Final = os.path.join(os.path.dirname(os.path.dirname(_OURS)), "keras_dualflow", "")
+from dualflow.core.own_files import OWN_FILES
+
+_OURS, _KERAS_BACKEND = OWN_FILES
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LIBRARIES: Final = (os.sep + "site-packages" + os.sep, _KERAS_BACKEND, "<frozen ")
 

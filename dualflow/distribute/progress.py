@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from dualflow.core.own_files import OWN_FILES
 from dualflow.distribute.mutex import MUTEX_BYTES, Mutex, is_available
-from dualflow.graph.origin import PACKAGE
 
 RING: Final = 1 << 14
 """The number of latest exchanges whose signatures are kept."""
@@ -159,7 +159,7 @@ def user_line() -> str:
     while frame is not None:
         code = frame.f_code
         package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if not code.co_filename.startswith((*PACKAGE, "<frozen ")) and package not in _LIBRARIES:
+        if not code.co_filename.startswith((*OWN_FILES, "<frozen ")) and package not in _LIBRARIES:
             return f'File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'
         frame = frame.f_back
     return ""

@@ -8,11 +8,8 @@ from collections.abc import Iterable
 from contextvars import ContextVar, Token
 from types import FrameType
 
+from dualflow.core.own_files import OWN_FILES
 from dualflow.graph.ir import Node, Origin
-
-_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PACKAGE = (_FOLDER + os.sep, os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}", ""))
-"""The path prefixes of the files of this package and of its Keras backend."""
 
 _libraries: set[str] = set()
 _inside: dict[str, bool] = {}
@@ -84,7 +81,7 @@ def treat_as_internal(folder: str) -> None:
 
 
 def _is_inside(file: str) -> bool:
-    return file.startswith((*PACKAGE, *_libraries))
+    return file.startswith((*OWN_FILES, *_libraries))
 
 
 class forced:

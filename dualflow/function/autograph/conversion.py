@@ -11,6 +11,7 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.errors import DualflowError, OperatorNotAllowedInGraphError
 from dualflow.core.locks import imported
+from dualflow.core.own_files import OWN_FILES
 from dualflow.core.tracebacks import USER_CODE
 from dualflow.function.autograph.callees import NotConverted
 from dualflow.function.autograph.do_not_convert import runs_unconverted
@@ -21,7 +22,6 @@ from dualflow.function.control.graph_exceptions import trace_boundary
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Origin
-from dualflow.graph.origin import PACKAGE
 
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,7 +141,7 @@ def _add_lines(error: Exception, raised: Exception) -> None:
     locations = dict.fromkeys(
         Origin(frame.f_code.co_filename, line, frame.f_code.co_name)
         for frame, line in frames
-        if is_converted(frame.f_code) and not frame.f_code.co_filename.startswith(PACKAGE)
+        if is_converted(frame.f_code) and not frame.f_code.co_filename.startswith(OWN_FILES)
     )
     lines = [
         f"  {location}\n    {linecache.getline(location.file, location.line).strip()}"

@@ -17,11 +17,11 @@ from types import CodeType, FrameType
 from typing import Any
 
 from dualflow.core.errors import DualflowError
+from dualflow.core.own_files import OWN_FILES
 from dualflow.eager.tensor import wrap
 from dualflow.function.debugging.local_names import Names
 from dualflow.function.debugging.stepping import Outputs, Step, step_of
 from dualflow.graph.ir import Graph, Node, Origin, Value
-from dualflow.graph.origin import PACKAGE
 
 _RUN = "__run__"
 Stops = Callable[[FrameType, int], bool]
@@ -131,7 +131,7 @@ class OpDebugger(pdb.Pdb):
     def get_stack(self, f: FrameType | None, t: Any) -> tuple[list[tuple[FrameType, int]], int]:
         """The stack without the frames between the user's lines."""
         stack, _ = super().get_stack(f, t)
-        shown = [row for row in stack if not row[0].f_code.co_filename.startswith(PACKAGE)]
+        shown = [row for row in stack if not row[0].f_code.co_filename.startswith(OWN_FILES)]
         return shown, len(shown) - 1
 
     def set_step(self) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.own_files import OWN_FILES
 from dualflow.core.source_lines import source_lines
-from dualflow.graph.origin import PACKAGE
 from dualflow.ops.record import REGISTRY
 
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
@@ -56,7 +56,7 @@ def _numpy_function_on_stack(frame: FrameType | None) -> str | None:
         file = frame.f_code.co_filename
         if file.startswith(_NUMPY):
             name = frame.f_code.co_name
-        elif not file.startswith(PACKAGE):
+        elif not file.startswith(OWN_FILES):
             return name or _called_function(frame)
         elif name is None:
             name = _name_of(frame.f_locals.get("function"))  # converted code calls through this package

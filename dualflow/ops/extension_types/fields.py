@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import os
 import sys
 import typing
 from collections.abc import Mapping, Sequence
@@ -13,12 +12,11 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.own_files import OWN_FILES
 from dualflow.core.records import NamedTuple
 from dualflow.ops.extension_types.field_types import ExtensionField, check_annotation
 
 _DECLARATION: Final = "_tf_extension_type_declaration"
-_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-"""The folder of dualflow, whose frames are not the block that defines a class."""
 _ROOT: Final = "_tf_extension_type_root"
 """The attribute of ExtensionType, whose module imports this one, that its subclasses inherit."""
 _SCOPE: Final = "_tf_extension_type_scope"
@@ -59,7 +57,7 @@ def declare(kind: Any) -> None:
                 f"{kind.__name__}: the name {name!r} is reserved for extension types; rename the field."
             )
     frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename.startswith((_FOLDER, "<frozen ")):
+    while frame.f_code.co_filename.startswith((OWN_FILES[0], "<frozen ")):
         frame = frame.f_back
     type.__setattr__(kind, _SCOPE, {**frame.f_globals, **frame.f_locals})
     with contextlib.suppress(NameError):  # an annotation names a class that is defined later
