@@ -24,6 +24,10 @@ from dualflow.ops.extension_types.immutable_mapping import ImmutableMapping
 _PLAIN: Final = (bool, int, float, str, bytes, type(None))
 _UNIONS: Final = (typing.Union, types.UnionType)
 _MAPPINGS: Final = (Mapping, dict)
+_KEYS: Final = (Shape, DType)
+"""Classes of keys of mappings, next to the plain ones."""
+_CLASSES: Final = (*TENSORS, AbstractComposite, TypeSpec, *_KEYS)
+"""Classes of fields, next to the plain ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,8 @@ class ExtensionField:
         )
 
 
-def check_annotation(annotation: Any, field: str, owner: str) -> None:
-    """Raise an error for a type that no field can have.
+def check_annotation(annotation: Any, field: str, owner: str, *, is_key: bool = False) -> None:
+    """Raise an error for a type that no field can have; with ``is_key`` no key of a mapping in one.
 
     Raises:
         DTypeError: it is such a type.
@@ -69,17 +73,24 @@ def check_annotation(annotation: Any, field: str, owner: str) -> None:
     if origin in _UNIONS or origin is tuple:
         for argument in arguments:
             if argument is not Ellipsis:
-                check_annotation(argument, field, owner)
+                check_annotation(argument, field, owner, is_key=is_key)
         return
-    if origin in _MAPPINGS and arguments:
+    if origin in _MAPPINGS and arguments and not is_key:
+        check_annotation(arguments[0], field, owner, is_key=True)
         check_annotation(arguments[1], field, owner)
         return
-    if origin is typing.Literal or annotation in (None, *_PLAIN) or isinstance(annotation, TypeSpec):
+    if origin is typing.Literal or annotation in (None, *_PLAIN):
         return
-    if isinstance(annotation, type) and issubclass(
-        annotation, (*TENSORS, AbstractComposite, TypeSpec, Shape, DType)
-    ):
+    if isinstance(annotation, type) and issubclass(annotation, _KEYS if is_key else _CLASSES):
         return
+    if isinstance(annotation, TypeSpec) and not is_key:
+        return
+    if is_key:
+        raise DTypeError(
+            f"{owner}: the field {field!r} is a mapping with keys of the type {_shown(annotation)}, which no "
+            "key can have: keys are of type int, float, bool, str, bytes, None, TensorShape or DType, or a "
+            "Tuple, Union or Literal of these."
+        )
     raise DTypeError(
         f"{owner}: the field {field!r} has the type {_shown(annotation)}, which no field can have: a field "
         "is a tensor, an extension type, a ragged or sparse tensor, an int, float, bool, str or bytes, None, "
@@ -206,6 +217,9 @@ def _converted_mapping(
 ) -> ImmutableMapping:
     if not isinstance(value, Mapping):
         raise field.error(value, annotation)
-    if not all(isinstance(key, kinds[0]) for key in value):
-        raise field.error(value, annotation, "it has other keys")
-    return ImmutableMapping({key: _converted(x, kinds[1], field) for key, x in value.items()})
+    try:
+        keys = [_converted(key, kinds[0], field) for key in value]
+    except DTypeError:
+        raise field.error(value, annotation, "it has other keys") from None
+    parts = [_converted(x, kinds[1], field) for x in value.values()]
+    return ImmutableMapping(zip(keys, parts, strict=True))

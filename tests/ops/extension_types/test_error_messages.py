@@ -96,6 +96,13 @@ CASES = {
     "a tuple": (lambda: Point(1.0, corners=3), DTypeError, "'corners'.*can't hold 3"),
     "the length of a tuple": (lambda: Point(1.0, pair=(1,)), DTypeError, "it has 1 items"),
     "a mapping": (lambda: Point(1.0, table=[1]), DTypeError, r"'table'.*can't hold \[1\]"),
+    "the type of keys": (
+        lambda: declared(table=dict[tuple[int, typing.Any], df.Tensor]),
+        DTypeError,
+        "keys of the type Any",
+        "keys are of type int",
+    ),
+    "tensors as keys": (lambda: declared(table=dict[df.Tensor, int]), DTypeError, "keys of the type Tensor"),
     "keys": (lambda: Point(1.0, table={1: 1}), DTypeError, "it has other keys"),
     "a shape": (lambda: Point(1.0, size="ab"), DTypeError, "'size'"),
     "a tensor in a spec": (lambda: Point.Spec(1.0), DTypeError, "Point.Spec: the field 'x'"),

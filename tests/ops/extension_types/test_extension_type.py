@@ -416,3 +416,15 @@ def test_the_type_of_a_field_is_that_of_the_first_class_in_the_order_of_the_base
 @pytest.mark.parametrize("name", ["ExtensionType", "BatchableExtensionType", "ExtensionTypeSpec"])
 def test_the_constructor_of_a_base_of_extension_types_takes_nothing(name) -> None:
     assert not inspect.signature(getattr(df.experimental, name)).parameters
+
+
+def test_keys_of_a_mapping_are_converted_to_their_type() -> None:
+    class Table(df.experimental.ExtensionType):
+        cells: Mapping[tuple[int, df.DType | None], df.Tensor]
+
+    table = Table({(1, None): 2.0, (0, df.int8): 3.0})
+    assert list(table.cells) == [(1, None), (0, df.int8)]
+    doubled = df.function(lambda t: Table({key: 2 * x for key, x in t.cells.items()}))(table)
+    assert [float(x) for x in doubled.cells.values()] == [4.0, 6.0]
+    with pytest.raises(TypeError, match="other keys"):
+        Table({(1.5, None): 2.0})
