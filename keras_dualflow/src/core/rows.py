@@ -60,9 +60,8 @@ def scan(
 
     count = rows[0].shape[0] if length is None else int(length)
     final, stacks = scan_loop(step, carry, [x[:count] for x in rows], count, reverse)
-    return tree.pack_sequence_as(init, final), tree.pack_sequence_as(
-        outputs[0], stacks
-    ) if outputs else stacks
+    ys = tree.pack_sequence_as(outputs[0], stacks) if outputs else stacks
+    return tree.pack_sequence_as(init, final), ys
 
 
 def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -122,11 +121,9 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
     sizes = list(odd.shape)
     sizes[axis] *= 2
     interleaved = df.reshape(both, sizes)
-    return (
-        interleaved
-        if even.shape[axis] == odd.shape[axis]
-        else df.concat([interleaved, even[_last(axis)]], axis)
-    )
+    if even.shape[axis] == odd.shape[axis]:
+        return interleaved
+    return df.concat([interleaved, even[_last(axis)]], axis)
 
 
 def _last(axis: int) -> tuple[slice, ...]:
