@@ -64,14 +64,14 @@ def results_of(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("open_sizes", [False, True], ids=["static", "open"])
+@pytest.mark.parametrize("dynamic_sizes", [False, True], ids=["static", "dynamic"])
 def test_a_compiled_function_has_the_bits_of_the_default_backend(
-    tmp_path: Path, compiler: str, open_sizes: bool
+    tmp_path: Path, compiler: str, dynamic_sizes: bool
 ) -> None:
     programs, expected = [], []
     for function, arrays in FUNCTIONS:
         traced = df.function(function)
-        shapes = [[None] * x.ndim if open_sizes else list(x.shape) for x in arrays]
+        shapes = [[None] * x.ndim if dynamic_sizes else list(x.shape) for x in arrays]
         specs = [df.TensorSpec(shape, x.dtype) for shape, x in zip(shapes, arrays, strict=True)]
         concrete = traced.get_concrete_function(*specs)
         programs.append(program_of(concrete))

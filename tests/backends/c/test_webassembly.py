@@ -60,14 +60,14 @@ def exported(
 
 @pytest.mark.usefixtures("clang")
 @pytest.mark.parametrize(
-    "open_sizes",
-    [pytest.param(False, id="static", marks=pytest.mark.exhaustive), pytest.param(True, id="open")],
+    "dynamic_sizes",
+    [pytest.param(False, id="static", marks=pytest.mark.exhaustive), pytest.param(True, id="dynamic")],
 )
-def test_a_module_computes_in_node_what_python_computes(tmp_path: Path, open_sizes: bool) -> None:
+def test_a_module_computes_in_node_what_python_computes(tmp_path: Path, dynamic_sizes: bool) -> None:
     script, expected = ["result = [];"], []
     for function, arrays in FUNCTIONS:
         (x,) = arrays
-        shape = [None] * x.ndim if open_sizes else list(x.shape)
+        shape = [None] * x.ndim if dynamic_sizes else list(x.shape)
         traced = df.function(function)
         exported(tmp_path, traced, df.TensorSpec(shape, x.dtype, name="x"))
         name = function.__name__

@@ -14,11 +14,11 @@ import dualflow as df
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
 
-def check(function: Any, *calls: tuple[np.ndarray, ...], folder: Path, open_sizes: bool = True) -> Any:
+def check(function: Any, *calls: tuple[np.ndarray, ...], folder: Path, dynamic_sizes: bool = True) -> Any:
     """The model of ``function``, which agrees with it for each call."""
     traced = df.function(function)
     specs = [
-        df.TensorSpec([None] * x.ndim if open_sizes else x.shape, x.dtype, name=f"x{i}")
+        df.TensorSpec([None] * x.ndim if dynamic_sizes else x.shape, x.dtype, name=f"x{i}")
         for i, x in enumerate(calls[0])
     ]
     concrete = traced.get_concrete_function(*specs)
@@ -90,7 +90,7 @@ def test_rows_of_no_tensor_are_stacked_in_order(tmp_path: Path) -> None:
             i += 1
         return rows.stack()
 
-    check(f, (X,), folder=tmp_path, open_sizes=False)
+    check(f, (X,), folder=tmp_path, dynamic_sizes=False)
 
 
 def test_gradients_of_loops(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def shrunk(program: Program, failure: str, max_tries: int) -> Program:
 
 
 def explore(
-    folder: Path, examples: int, first_seed: int, large_share: int, tries: int, *, open_sizes: bool = False
+    folder: Path, examples: int, first_seed: int, large_share: int, tries: int, *, dynamic_sizes: bool = False
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     worker, count, saved = Worker(), 0, {p.stem for p in folder.glob("*.py")}
@@ -130,7 +130,7 @@ def explore(
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        strategy = dynamic_programs() if open_sizes else programs(large=large)
+        strategy = dynamic_programs() if dynamic_sizes else programs(large=large)
         seed(first_seed * 1000 + round_number)(run(given(strategy)(look)))()
         round_number += 1
         worker.close()
@@ -147,7 +147,7 @@ if __name__ == "__main__":
         "--large-share", type=int, default=8, help="one of this number of rounds has large sizes"
     )
     parser.add_argument("--tries", type=int, default=60, help="programs to look at for a smaller one")
-    parser.add_argument("--open-sizes", action="store_true", help="call each program at ten sizes")
+    parser.add_argument("--dynamic-sizes", action="store_true", help="call each program at ten sizes")
     chosen = parser.parse_args()
     explore(
         chosen.folder,
@@ -155,5 +155,5 @@ if __name__ == "__main__":
         chosen.seed,
         chosen.large_share,
         chosen.tries,
-        open_sizes=chosen.open_sizes,
+        dynamic_sizes=chosen.dynamic_sizes,
     )

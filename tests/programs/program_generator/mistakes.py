@@ -65,10 +65,10 @@ def _functions(namespaces: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
                 yield f"{path}.{name}", value.__name__, len(needed)
 
 
-def script(text: str, open_sizes: bool, seed: int) -> str:
+def script(text: str, dynamic_sizes: bool, seed: int) -> str:
     """A script whose one function returns the value of an expression."""
     signature = ""
-    if open_sizes:
+    if dynamic_sizes:
         specs = "df.TensorSpec([None, None]), df.TensorSpec([None]), df.TensorSpec([], df.int32)"
         signature = f"input_signature=[{specs}]"
     return f"""import numpy as np

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from benchmarks.open_sizes import PROGRAMS
+from benchmarks.dynamic_sizes import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def test_a_program_computes_the_same_with_open_and_with_static_sizes(name: str) 
 def test_the_table_has_a_line_for_each_row(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     options = ["--rows", "add,LSTM", "--seconds", "0.01", "--sizes", "2", "--json", str(path)]
-    command = [sys.executable, "-m", "benchmarks.open_sizes", *options]
+    command = [sys.executable, "-m", "benchmarks.dynamic_sizes", *options]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     figures = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """What dynamic sizes cost: functions traced with dynamic sizes, compared with the same ones of static sizes.
 
-    python -m benchmarks.open_sizes                       # every row: about a minute
-    python -m benchmarks.open_sizes --rows gelu,LSTM --json figures.json
+    python -m benchmarks.dynamic_sizes                       # every row: about a minute
+    python -m benchmarks.dynamic_sizes --rows gelu,LSTM --json figures.json
 
 Columns: milliseconds of the first call of each function; microseconds of the fastest later call of each, and
 their ratio; the extra microseconds of a call with a new size, compared with the first call with other
@@ -170,7 +170,7 @@ def line(name: str, row: Row) -> str:
 
 
 def main() -> None:
-    parser = command_line("open_sizes", __doc__)
+    parser = command_line("dynamic_sizes", __doc__)
     parser.add_argument("--rows", default="", help="rows whose name contains one of these words, by commas")
     parser.add_argument(
         "--seconds", type=float, default=2.0, help="for the later calls of a row (default: 2)"
