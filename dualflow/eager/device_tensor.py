@@ -45,6 +45,8 @@ UPLOAD: Final[Slot[Callable[[Array], DeviceStorage]]] = Slot(
 class DeviceTensor(EagerTensor):
     """A tensor on a GPU. Python code that reads its elements transfers them to the host each time.
 
+    So the methods of the base read ``_array`` once.
+
     Attributes:
         storage: the elements.
     """

@@ -72,7 +72,8 @@ class EagerTensor(Tensor):
         >>> df.constant([1, 2]).numpy()
         array([1, 2], dtype=int32)
         """
-        return self._array.copy() if self._array.ndim else self._array[()]
+        array = self._array
+        return array.copy() if array.ndim else array[()]
 
     def static_value(self) -> Array:
         """The static value, which an eager tensor always has.
@@ -158,21 +159,23 @@ class EagerTensor(Tensor):
         return self._array.tolist()
 
     def _only_element(self, target: str) -> Array:
-        if self._array.size != 1:
+        array = self._array
+        if array.size != 1:
             raise InvalidArgumentError(
-                f"A tensor of shape {self.shape} has {self._array.size} elements and can't become {target}; "
+                f"A tensor of shape {self.shape} has {array.size} elements and can't become {target}; "
                 "reduce it or index it to one element first."
             )
-        return self._array
+        return array
 
     def __bool__(self) -> bool:
         try:
-            if self._array.size != 1:
+            array = self._array
+            if array.size != 1:
                 raise InvalidArgumentError(
                     f"The truth value of a tensor of shape {self.shape} is ambiguous, as it has "
-                    f"{self._array.size} elements; use df.reduce_any or df.reduce_all."
+                    f"{array.size} elements; use df.reduce_any or df.reduce_all."
                 )
-            return bool(self._array)
+            return bool(array)
         except Exception as error:
             hide_frames(error)
             raise
@@ -191,41 +194,44 @@ class EagerTensor(Tensor):
 
     @entry
     def __index__(self) -> int:
-        if self._array.ndim or self._array.dtype.kind not in "iu":
+        array = self._array
+        if array.ndim or array.dtype.kind not in "iu":
             raise DTypeError(
                 f"Only a tensor of one integer can be an index or a size, not {self.spec}; use int(x)."
             )
-        return int(self._array.item())
+        return int(array.item())
 
     @entry
     def __len__(self) -> int:
-        if not self._array.ndim:
+        if not self.ndim:
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
-        return int(self._array.shape[0])
+        return int(self.shape[0])
 
     @entry
     def __iter__(self) -> Iterator[Any]:
-        if not self._array.ndim:
+        if not self.ndim:
             raise DTypeError(
                 "A tensor without axes can't be iterated over; df.reshape(x, [-1]) has one axis."
             )
-        return (self[i] for i in range(self._array.shape[0]))
+        return (self[i] for i in range(self.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
-        if self._array.dtype.char == "O":
+        array = self._array
+        if array.dtype.char == "O":
             value = as_array(value)
-        return bool((self._array == np.asarray(value)).any())
+        return bool((array == np.asarray(value)).any())
 
     @entry
     def __format__(self, spec: str) -> str:
+        array = self._array
         if not spec:
-            return str(self._array)
-        if self._array.ndim:
+            return str(array)
+        if array.ndim:
             raise DTypeError(
                 f"The format {spec!r} is for one number, but the tensor's shape is {self.shape}; index it "
                 "first, or use np.array2string(x.numpy(), ...)."
             )
-        return format(self._array.item(), spec)
+        return format(array.item(), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         engine = dispatch.current()
@@ -234,9 +240,8 @@ class EagerTensor(Tensor):
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
     def __bytes__(self) -> bytes:
-        if self._array.dtype.char == "O":
-            return bytes(self._only_element("bytes").item())
-        return self._array.tobytes()
+        array = self._array
+        return bytes(self._only_element("bytes").item()) if array.dtype.char == "O" else array.tobytes()
 
     def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
         """The elements for another library: a copy, as not all libraries respect read-only memory.
@@ -280,7 +285,8 @@ class EagerTensor(Tensor):
         >>> df.constant([1, 2]).shown()
         'array([1, 2], dtype=int32)'
         """
-        return _on_own_line(repr(self._array) if self._array.ndim else str(self._array))
+        array = self._array
+        return _on_own_line(repr(array) if array.ndim else str(array))
 
 
 _new: Final = object.__new__

@@ -137,8 +137,9 @@ def trace(logdir: str | os.PathLike[str]) -> Any:
 
     Spans are ops (``op``), calls of traced functions (``call``) and in them their compiled code (``kernels``:
     ``native`` is machine code, ``host`` runs in NumPy or Python), exchanges of machine code with other
-    workers (``exchange``), traces (``trace``), compilations
-    (``compile``), waits for data (``data``), and the steps that ``experimental.Trace`` marks (``step``).
+    workers (``exchange``), copies between the memories of the host and of a GPU (``transfer``), traces
+    (``trace``), compilations (``compile``), waits for data (``data``), and the steps that
+    ``experimental.Trace`` marks (``step``).
     Calls take longer while a profiler runs, since they don't take fast paths; the times of kernels are
     correct. Calls of concrete functions may be missing.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from dualflow.backends.opencl.products import ProductTile
 from dualflow.core.device_names import VISIBLE_GPUS
 from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError
 from dualflow.core.locks import SharedLock
+from dualflow.core.spans import WATCHED, span
 
 Array = np.ndarray[Any, Any]
 
@@ -107,16 +109,25 @@ class OpenCLDevice:
         """
         if not array.nbytes:
             return None
-        with self._lock.lock:
-            self.transferred += array.nbytes
-        return cl.enqueue_copy(self.queue, target, array, dst_offset=offset, is_blocking=False)
+        with self._transfer(array.nbytes, "device"):
+            event = cl.enqueue_copy(self.queue, target, array, dst_offset=offset, is_blocking=False)
+            if WATCHED.value is not None:
+                event.wait()
+        return event
 
     def read(self, source: cl.Buffer, array: Array, offset: int = 0) -> None:
         """Wait for the commands before, and copy a buffer from byte ``offset`` on to a contiguous array."""
         if array.nbytes:
-            with self._lock.lock:
-                self.transferred += array.nbytes
-            cl.enqueue_copy(self.queue, array, source, src_offset=offset)
+            with self._transfer(array.nbytes, "host"):
+                cl.enqueue_copy(self.queue, array, source, src_offset=offset)
+
+    def _transfer(self, nbytes: int, where: str) -> AbstractContextManager[None]:
+        """Count a transfer, and return its span; a profiler waits first for the commands in the queue."""
+        with self._lock.lock:
+            self.transferred += nbytes
+        if WATCHED.value is not None:
+            self.queue.finish()
+        return span("transfer", f"{nbytes:,} bytes to the {where}")
 
     def failure(self, what: str, error: cl.Error) -> Exception:
         """The error to raise for a driver's error, which ended ``what``."""

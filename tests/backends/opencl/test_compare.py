@@ -139,3 +139,17 @@ def test_chromium_shows_the_lane_of_the_device_with_a_row_for_transfers(
     transfers = {y for fill, y in rectangles if fill == "var(--transfer)"}
     assert len(transfers) == 1
     assert transfers.isdisjoint(y for fill, y in rectangles if fill != "var(--transfer)")
+
+
+def test_a_profile_has_a_span_for_each_transfer(tmp_path: Path) -> None:
+    f = df.function(lambda x: df.sort(df.exp(x)) * 2.0, backend="opencl")
+    x = df.zeros([5, 3])
+    f(x)
+    with df.profiler.trace(tmp_path) as file:
+        f(x).numpy()
+        x.gpu().numpy()
+    events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
+    transfers = [event for event in events if event.get("cat") == "transfer"]
+    to_device, to_host = "60 bytes to the device", "60 bytes to the host"
+    assert [e["name"] for e in transfers] == [to_device, to_host, to_device, to_host, to_device, to_host]
+    assert all(event["dur"] > 0 for event in transfers)

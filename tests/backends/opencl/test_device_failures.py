@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from required_tools import require_module
@@ -206,6 +208,96 @@ def test_released_buffers_are_returned_to_the_driver_by_a_trim() -> None:
     memory.trim()
     assert (memory.in_use, memory.kept) == (0, 0)
     assert memory.allocate(1000, "a tensor") is not first
+
+
+# Lost devices
+
+
+def lost_tensor(shape: list[int]) -> df.Tensor:
+    """A tensor whose buffer the queue refuses, as if its context were lost: the driver fails to copy it."""
+    tensor = df.ones(shape).gpu()
+    device = current_device()
+    other = cl.Context([device.device])
+    tensor.storage.buffer = cl.Buffer(other, cl.mem_flags.READ_WRITE, tensor.storage.buffer.size)
+    return tensor
+
+
+def test_a_device_that_fails_between_kernels_leaves_variables_unchanged() -> None:
+    with df.device("/gpu:0"):
+        v, w = df.Variable([1.0, 2.0]), df.Variable(3.0)
+
+    @df.function
+    def f(x, y):
+        v.assign(v * x)
+        w.assign_add(df.reduce_sum(df.sort(y)))  # the host sorts, between kernels
+        return v.read_value()
+
+    good, in_use = df.ones([4]).gpu(), current_device().memory.in_use
+    assert f(2.0, good).numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(df.errors.FailedPreconditionError, match=r"failed in .*No variable has changed"):
+        f(2.0, lost_tensor([4]))
+    assert [x.numpy().tolist() for x in (v, w)] == [[2.0, 4.0], 7.0]
+    gc.collect()
+    assert current_device().memory.in_use == in_use
+    assert f(2.0, good).numpy().tolist() == [4.0, 8.0]
+
+
+def test_a_lost_variable_is_an_error_in_updates_and_transfers() -> None:
+    with df.device("/gpu:0"):
+        v, w = df.Variable([1.0, 2.0]), df.Variable([3.0, 4.0])
+    v.assign(lost_tensor([2]))
+
+    @df.function
+    def f(x):
+        w.assign_add(x)
+        v.assign(v * 2.0)
+
+    with pytest.raises(df.errors.FailedPreconditionError, match=r"failed in f: .*INVALID_CONTEXT"):
+        f(df.ones([2]))
+    assert w.numpy().tolist() == [3.0, 4.0]
+    with pytest.raises(df.errors.FailedPreconditionError, match="failed in a transfer to the host"):
+        v.numpy()
+
+
+# Signals
+
+INTERRUPTED = """
+import gc, os, signal, threading
+import dualflow as df
+from dualflow.backends.opencl.devices import current_device
+
+PLACE
+    v, log = df.Variable(df.ones([500])), df.Variable(0)
+    x = df.ones([500])
+
+@df.function(backend="opencl")
+def f(x, n):
+    log.assign_add(1)
+    for _ in df.range(n):
+        x = df.cumsum(x) * 0.5
+    v.assign(x)
+
+f(x, 3)
+before, in_use = v.numpy().tolist(), current_device().memory.in_use
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    f(x, 2**31 - 1)
+except KeyboardInterrupt:
+    print("interrupted")
+gc.collect()
+print(v.numpy().tolist() == before, current_device().memory.in_use - in_use)
+f(x, 3)
+print(v.numpy().tolist() == before, log.numpy())
+"""
+
+
+@pytest.mark.parametrize("place", ["if True:", "with df.device('/gpu:0'):"])
+def test_ctrl_c_ends_a_loop_between_kernels(place: str, tmp_path: Path) -> None:
+    """What was assigned before the loop is kept, as on the CPU."""
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED.replace("PLACE", place), encoding="utf-8")
+    lines = output(f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')").splitlines()
+    assert lines == ["interrupted", "True 0", "True 3"]
 
 
 # Processes and threads

@@ -21,7 +21,9 @@ from dualflow.ops.testing.cases import Case
 
 require_module("pyopencl")
 
-import kernels_of_ops  # noqa: E402  # it imports pyopencl
+import kernels_of_ops  # noqa: E402  # they import pyopencl
+
+from dualflow.backends.opencl.devices import current_device  # noqa: E402
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -255,3 +257,32 @@ def test_functions_of_several_ops_on_the_device(function: Callable[[Any], Any]) 
     result = function(x.gpu())
     assert result.device == GPU
     np.testing.assert_allclose(result.numpy(), function(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x.numpy(),
+        lambda x: x.tolist(),
+        lambda x: 1.0 in x,
+        repr,
+        str,
+        bytes,
+        np.asarray,
+        lambda x: float(x[0, :1]),
+        lambda x: bool(x[0, :1]),
+        lambda x: f"{x[0, 0]:.1f}",
+    ],
+)
+def test_a_use_on_the_host_transfers_the_elements_once(use: Any) -> None:
+    x = df.ones([2, 3]).gpu()
+    before = current_device().transferred
+    use(x)
+    assert current_device().transferred - before in (4, 24)
+
+
+def test_the_length_and_the_rows_of_a_tensor_transfer_nothing() -> None:
+    x = df.ones([2, 3]).gpu()
+    before = current_device().transferred
+    assert [row.device for row in x] == [x.device] * len(x)
+    assert current_device().transferred == before
