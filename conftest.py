@@ -8,14 +8,13 @@ from __future__ import annotations
 import gc
 import linecache
 import os
-import sys
 import zlib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from parallel_files import run_in_processes
 
 # Before NumPy is loaded, here and in the processes that tests start: threads of OpenBLAS busy-wait after each
 # call, for processors that other tests could use.
@@ -47,12 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--part", metavar="I/N", help="only files of the I-th of N parts; each is in one of them"
     )
     parser.addoption(
-        "--processes",
-        metavar="N",
-        type=int,
-        help="run the files in N processes; by default the whole suite in one for each processor, on Linux",
-    )
-    parser.addoption(
         "--exhaustive",
         action="store_true",
         default=None,
@@ -62,27 +55,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run the whole suite in a process for each processor, and leave the exhaustive tests out.
+    """Run the whole suite on all processors, one file after another on each, if pytest-xdist is installed.
 
-    A run that names files, a part or a debugger has one process. So has each run on macOS: its libraries have
-    threads, which a fork lacks. With its option ``-n`` pytest-xdist starts processes of its own.
+    Such a run leaves the exhaustive tests out. A run that names files, a part, a number of processes or a
+    debugger has one process. The processes of pytest-xdist have the options of the first process.
     """
     option = config.option
+    if hasattr(config, "workerinput"):
+        return
     whole = config.args_source is config.ArgsSource.TESTPATHS and option.part is None
-    if option.processes is None:
-        alone = option.usepdb or getattr(option, "numprocesses", None) is not None
-        forks = whole and sys.platform == "linux" and not alone
-        option.processes = len(os.sched_getaffinity(0)) if forks else 1
+    if whole and not getattr(option, "usepdb", False) and getattr(option, "numprocesses", 0) is None:
+        option.numprocesses, option.dist = "auto", "loadfile"
     if option.exhaustive is None:
         option.exhaustive = not whole or bool(option.markexpr or option.keyword)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    option = session.config.option
-    if option.processes == 1 or option.collectonly or session.testsfailed:
-        return None
-    return run_in_processes(session, option.processes)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -111,6 +96,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the numbers to the process that prints them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, Counter()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep the numbers of a process of pytest-xdist: each collects the whole suite."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

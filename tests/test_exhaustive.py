@@ -39,8 +39,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
     (folder / "tests" / "part").mkdir(parents=True)
-    (folder / "tests" / "harness").mkdir()
-    shutil.copy(ROOT / "tests" / "harness" / "parallel_files.py", folder / "tests" / "harness")
     (folder / "dualflow").mkdir()
     (folder / "tests" / "part" / "test_four.py").write_text(TESTS, encoding="utf-8")
     return folder
@@ -48,7 +46,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(project: Path, *arguments: str) -> tuple[set[str], str]:
     """The names of the tests that pytest runs, and its output."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments]
     ended = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
     return set(re.findall(r"PASSED \S+::(\S+)", ended.stdout)), ended.stdout
@@ -63,9 +61,9 @@ def test_a_run_of_the_suite_names_what_it_leaves_out(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "tests"),
     [
-        (["-m", "exhaustive"], EXHAUSTIVE),
+        (["-m", "exhaustive", "-n0"], EXHAUSTIVE),
         (["tests/part"], USUAL | EXHAUSTIVE),
-        pytest.param(["--exhaustive"], USUAL | EXHAUSTIVE, marks=pytest.mark.exhaustive),
+        pytest.param(["--exhaustive", "-n0"], USUAL | EXHAUSTIVE, marks=pytest.mark.exhaustive),
     ],
     ids=["the marker", "a folder", "the option"],
 )
@@ -80,7 +78,7 @@ def test_files_without_the_marker_are_not_read(project: Path) -> None:
     (project / "tests" / "part" / "test_other.py").write_text(
         "raise SystemExit('imported')\n", encoding="utf-8"
     )
-    ran, _ = run(project, "-m", "exhaustive")
+    ran, _ = run(project, "-m", "exhaustive", "-n0")
     assert ran == EXHAUSTIVE
 
 
@@ -91,7 +89,7 @@ def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() ->
     assert shlex.split(commands[1])[-2:] == ["-m", "pytest"]
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert 'job "README: $command" as_the_readme_says "$command" "$clone"\n' in script
-    assert 'job "exhaustive tests" suite -- -m exhaustive --processes 1\n' in script
+    assert 'job "exhaustive tests" suite -- -m exhaustive -n 0\n' in script
 
 
 def test_the_checks_select_tests_of_every_op_that_exist() -> None:
