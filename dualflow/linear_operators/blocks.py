@@ -23,9 +23,11 @@ from dualflow.linear_operators.parameters import (
 )
 from dualflow.linear_operators.property_hints import Hints, all_have, documented_hints, hints_of
 from dualflow.ops.arrangement import expand_dims, squeeze
+from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
 from dualflow.ops.repetition import pad
+from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -209,26 +211,33 @@ class BlockOperator(LinearOperator):
         return [self._argument(block, "a block") for block in blocks]
 
     def _determinant(self) -> Any:
-        return reduce(mul, [operator.determinant() for operator in self._diagonal])
+        return self._over_batch(reduce(mul, [operator.determinant() for operator in self._diagonal]))
 
     def _log_abs_determinant(self) -> Any:
-        return reduce(add, [operator.log_abs_determinant() for operator in self._diagonal])
+        return self._over_batch(reduce(add, [operator.log_abs_determinant() for operator in self._diagonal]))
 
     def _trace(self) -> Any:
         self._require_square_blocks("trace()")
-        return reduce(add, [operator.trace() for operator in self._diagonal])
+        return self._over_batch(reduce(add, [operator.trace() for operator in self._diagonal]))
 
     def _diag_part(self) -> Any:
         self._require_square_blocks("diag_part()")
-        return _joined_vectors([operator.diag_part() for operator in self._diagonal])
+        return self._over_batch(_joined_vectors([operator.diag_part() for operator in self._diagonal]), 1)
 
     def _eigvals(self) -> Any:
         if not all_have(self._diagonal, "is_self_adjoint"):
             return super()._eigvals()
-        return _joined_vectors([operator.eigvals() for operator in self._diagonal])
+        return self._over_batch(_joined_vectors([operator.eigvals() for operator in self._diagonal]), 1)
 
     def _assert_non_singular(self) -> Any:
         return all_checks([operator.assert_non_singular() for operator in self._diagonal])
+
+    def _over_batch(self, x: Any, axes: int = 0) -> Any:
+        """Numbers of the diagonal blocks, or vectors (one axis), repeated over the batch of all blocks."""
+        batch, end = self.batch_shape, len(x.shape) - axes
+        if batch.is_fully_defined():
+            return x if x.shape[:end] == batch else broadcast_to(x, [*batch, *axis_sizes(x)[end:]])
+        return broadcast_to(x, concat([self.batch_shape_tensor(), sizes_of(x)[end:]], 0))
 
     def _require_square_blocks(self, method: str) -> None:
         if any(operator.is_square is False for operator in self._diagonal):

@@ -150,6 +150,10 @@ SQUARE: dict[str, Callable[[], tuple[Any, Any]]] = {
         toeplitz(),
     ),
     "block lower triangular": lambda: (block_lower(), block_lower_matrix()),
+    "block lower triangular of a batch": lambda: (
+        L.LinearOperatorBlockLowerTriangular([[full()], [full(BATCH), full()]]),
+        np.stack([np.block([[FULL, np.zeros((3, 3))], [x, FULL]]) for x in BATCH]),
+    ),
     "inverse": lambda: (L.LinearOperatorInversion(full(COMPLEX)), np.linalg.inv(COMPLEX)),
     "adjoint": lambda: (L.LinearOperatorAdjoint(full(COMPLEX)), COMPLEX.conj().T),
     "permutation": lambda: (
