@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import sys
 from collections.abc import Callable, Generator
@@ -13,8 +14,15 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.backends.runtime import switches
 
 pytest.register_assert_rewrite("error_cases")
+
+with pytest.MonkeyPatch.context() as at_first_read:
+    # Tests patch the compiler, and so don't load programs; processes that they start do.
+    parts = os.environ.get(switches.VARIABLE)
+    at_first_read.setenv(switches.VARIABLE, f"{parts},programs" if parts else "programs")
+    switches.named()
 
 LLVM_FOLDERS = [Path(__file__).parent / folder for folder in ("backends/llvm", "schedule")]
 """Tests of the default backend, and of the plans of its compiled graphs."""

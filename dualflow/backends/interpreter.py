@@ -17,6 +17,7 @@ from dualflow.graph.compiled import (
     CompileCosts,
     CompileStats,
     Footprint,
+    GraphInputs,
     PartKind,
     PartReport,
     StepTime,
@@ -44,12 +45,14 @@ class Interpreted:
 
     Attributes:
         graph: what it computes, after all passes.
+        inputs: the inputs of the graph.
     """
 
-    __slots__ = ("__weakref__", "_has_symbolic_sizes", "_written", "graph")
+    __slots__ = ("__weakref__", "_has_symbolic_sizes", "_written", "graph", "inputs")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.inputs = GraphInputs.of(graph)
         self._has_symbolic_sizes = has_symbolic_sizes(graph)
         place = {v: i for i, v in enumerate(graph.inputs)}
         self._written = [place[u.input] for u in graph.updates]

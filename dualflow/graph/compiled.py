@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from dualflow.core.records import NamedTuple
+from dualflow.core.spec import TensorSpec
 from dualflow.graph.effect_log import EffectLog
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Capture, Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size
 
@@ -43,6 +44,33 @@ class PartReport(NamedTuple):
     what: str
     reason: str = ""
     node: Node | None = None
+
+
+class GraphInputs(NamedTuple):
+    """The inputs of a compiled graph, which calls and errors read without the graph.
+
+    Attributes:
+        name: the name of the graph.
+        arguments: the spec of each argument.
+        captures: the source of each capture: the inputs after the arguments.
+        captured: the spec of each capture.
+        updated: the numbers of the inputs that a call updates.
+    """
+
+    name: str
+    arguments: tuple[TensorSpec, ...]
+    captures: tuple[Capture, ...]
+    captured: tuple[TensorSpec, ...]
+    updated: tuple[int, ...]
+
+    @classmethod
+    def of(cls, graph: Graph) -> GraphInputs:
+        """The inputs of ``graph``."""
+        specs = tuple([v.spec for v in graph.inputs])
+        count = len(graph.arguments)
+        number = {v: i for i, v in enumerate(graph.inputs)} if graph.updates else {}
+        updated = tuple([number[u.input] for u in graph.updates])
+        return cls(graph.name, specs[:count], graph.captures, specs[count:], updated)
 
 
 class KernelReport(NamedTuple):
@@ -210,9 +238,14 @@ class Compiled(Protocol):
 
     Attributes:
         graph: what it computes, after all passes.
+        inputs: the inputs of the graph.
     """
 
-    graph: Graph
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def inputs(self) -> GraphInputs: ...
 
     @property
     def parts(self) -> Sequence[PartReport]:

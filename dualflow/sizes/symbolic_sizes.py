@@ -67,6 +67,14 @@ class SizeFactor(NamedTuple):
     parts: tuple[int, ...] = ()
     least: int | None = None
 
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        """The order of terms: that of creation for variables, so that a trace has the same text at any time.
+
+        >>> SizeFactor("n9") < SizeFactor("n10")
+        True
+        """
+        return (len(self.name), *self) < (len(other[0]), *other)
+
 
 SizeVariable = SizeFactor
 """The same type, as the name for factors of kind "variable" in signatures."""

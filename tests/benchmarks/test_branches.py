@@ -10,7 +10,7 @@ import pytest
 import dualflow as df
 from benchmarks.branches import branch_rows
 from benchmarks.peers import of_dualflow
-from dualflow.backends.llvm.executable import planned
+from dualflow.backends.llvm.compile_graph import planned
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise

@@ -11,7 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.any_length import any_length
-from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm.backend import build
 from dualflow.core import dispatch
 from dualflow.errors import InternalError
 from dualflow.graph.ir import Node, Value
@@ -285,7 +285,7 @@ def test_a_program_compares_what_symbols_do_not_decide() -> None:
     compiled = f.concrete_functions[0].compiled.executable
     nodes = tuple(node for node in compiled.graph.nodes if node.op is not REQUIRE_SIZE)
     assert len(nodes) < len(compiled.graph.nodes)
-    executable = Executable(replace(compiled.graph, nodes=nodes), compiled.options)
+    executable = build(replace(compiled.graph, nodes=nodes), compiled.options)
     np.testing.assert_array_equal(executable.run([x, np.array(1999, np.int32)])[0], expected)
     for count in (0, 5, 1998):
         with pytest.raises(InternalError, match="elements outside of its buffers") as error:

@@ -84,7 +84,7 @@ class AnyLength:
         try:
             result = np.empty(shape, self._dtype)
         except (MemoryError, ValueError) as error:
-            raise out_of_memory(self._executable.graph.name, error) from None
+            raise out_of_memory(self._executable.inputs.name, error) from None
         params, launch, length = self._params.copy(), self._launch, result.size
         if any(arrays[i].size < length for i in self._vectors):
             sizes = [array.size for array in arrays]

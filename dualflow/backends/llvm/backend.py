@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.capabilities import capabilities
-from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable, planned
+from dualflow.backends.llvm.compile_graph import compile_graph, lowered
+from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable
 from dualflow.backends.llvm.interval_clock import has_clock
-from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.backends.llvm.timed_run import TimedExecutable
@@ -47,7 +47,7 @@ def build(graph: Graph, options: CompileOptions) -> Executable:
             graph, options
         )
         return checked
-    return Executable(graph, options)
+    return Executable(compile_graph(graph, options), options)
 
 
 def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:
@@ -105,7 +105,7 @@ def step_timer(compiled: Executable) -> StepTimer:
 
 def _emission_seconds(compiled: Executable) -> float:
     start = time.perf_counter()
-    write(planned(compiled.graph, compiled.options), compiled.options)
+    lowered(compiled.graph, compiled.options)
     return time.perf_counter() - start
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.compile_graph import compile_graph
 from dualflow.backends.llvm.executable import Executable, NativePart, address_of
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.program import Program
@@ -34,9 +35,9 @@ class CheckedExecutable(Executable):
     __slots__ = ("_texts", "_written")
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
-        super().__init__(graph, options)
-        constants = [checked_memory.copied(x, "a constant", frozen=True) for x in self.plan.constants]
-        self.plan = self.plan._replace(constants=tuple(constants))
+        super().__init__(compile_graph(graph, options), options)
+        constants = [checked_memory.copied(x, "a constant", frozen=True) for x in self.image.constants]
+        self.image = self.image._replace(constants=tuple(constants))
         self._texts = StepTexts.of(_step_texts(graph, self.program))
         updated = {update.input for update in graph.updates}
         self._written = frozenset([i for i, value in enumerate(graph.inputs) if value in updated])
@@ -56,7 +57,7 @@ class CheckedExecutable(Executable):
     def launch(self, call: Callable[..., Any], arrays: Sequence[Array], result: Array, params: Array) -> None:
         inputs = [checked_memory.copied(array, f"input {i}", frozen=True) for i, array in enumerate(arrays)]
         output = checked_memory.empty(result.shape, result.dtype, "the output")
-        with checked_memory.native_call(self._texts, address_of(params), self.graph.name):
+        with checked_memory.native_call(self._texts, address_of(params), self.inputs.name):
             super().launch(call, inputs, output, params)
         np.copyto(result, output)
 
@@ -72,7 +73,7 @@ class CheckedExecutable(Executable):
             buffers[buffer] = _result_of(step.node, table[buffer])
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
-        return _CheckedSizedCall(self.plan, self.program, params, arrays, self._take_arena(0))
+        return _CheckedSizedCall(self.image, params, arrays, self._take_arena(0))
 
     def enter(
         self,
@@ -82,7 +83,7 @@ class CheckedExecutable(Executable):
         effect_log: EffectLog | None,
         params: Array | None = None,
     ) -> None:
-        with checked_memory.native_call(self._texts, addresses[1], self.graph.name):
+        with checked_memory.native_call(self._texts, addresses[1], self.inputs.name):
             super().enter(part, addresses, status, effect_log, params)
 
     def _take_arena(self, nbytes: int) -> Array:

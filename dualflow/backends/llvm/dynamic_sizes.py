@@ -13,6 +13,7 @@ from dualflow.backends.llvm.entry import ALLOCATION_FAILED, Entry, EntryFunction
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.maths.instructions import Instructions
 from dualflow.backends.llvm.maths.integers import divide_by_constant, is_constant_divisor, mod_by_constant
+from dualflow.backends.llvm.program_image import OTHER_SIZES
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
@@ -28,8 +29,6 @@ from dualflow.schedule.program_statements import CallRoutine
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 
 NEGATIVE = "a size is negative"
-OTHER_SIZES = (1 << 63) - 1
-"""The status of a call whose sizes this program doesn't support; another program runs it."""
 SIZES = "sizes"
 """The name of the function that :func:`write_size_function` emits."""
 STANDALONE = "standalone"

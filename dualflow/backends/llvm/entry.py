@@ -76,6 +76,8 @@ class Unit:
         polls_signals: whether a kernel polls for signals.
         waits: whether a call waits for other workers.
         records_exchanges: whether an effect log has the results of all exchanges that precede a failure.
+        memory_params: the indices of parameters that are ``memory_bytes`` divided by a number, with it.
+        depends_on_memory: whether other parameters depend on ``memory_bytes``.
         clock: times the steps; None in a program without a clock.
     """
 
@@ -101,12 +103,23 @@ class Unit:
     polls_signals: bool = False
     waits: bool = False
     records_exchanges: bool = True
+    memory_params: dict[int, int] = field(default_factory=dict)
+    depends_on_memory: bool = False
     clock: IntervalClock | None = None
 
     @property
     def costs(self) -> CostModel:
         """The cost model of the processor."""
         return self.plan.costs
+
+    def memory_param(self, divisor: int) -> int:
+        """The index of a new parameter: ``memory_bytes`` divided by ``divisor``, which may be symbolic."""
+        index = self.table.append(self.memory_bytes // divisor)
+        if type(divisor) is int:
+            self.memory_params[index] = divisor
+        else:
+            self.depends_on_memory = True
+        return index
 
     def set_callee(self, step: int, function: IrSource) -> None:
         """Set the callee of the step at index ``step``."""
@@ -380,7 +393,7 @@ class Entry:
     @property
     def memory_limit(self) -> EmittedValue:
         """The bytes that a call may allocate: a parameter, since the code is shared by processes."""
-        return self.param(self.unit.memory_bytes)
+        return self.b.load(self.params, self.unit.memory_param(1), I64)
 
 
 def chunk_of(launch: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:

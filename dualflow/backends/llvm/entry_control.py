@@ -380,7 +380,7 @@ class _EntryEmitter:
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.capacity is not None
         capacity, row_bytes = b.load(self.capacity, loop.trip_count.loop, I64), loop.growable_bytes
-        max_capacity = entry.param(unit.memory_bytes // largest(row_bytes, 1))
+        max_capacity = b.load(entry.params, unit.memory_param(largest(row_bytes, 1)), I64)
         unit.messages.append((memory_message(row_bytes), loop.node))
         failure = b.constant(I64, len(unit.messages))
         with b.if_then(proceed & (iteration >= capacity)):

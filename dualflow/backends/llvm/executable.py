@@ -1,34 +1,23 @@
-"""A compiled graph: machine code, its parameter table, and the calls between native parts.
-
-The code is shared: graphs that differ only in sizes have the same text, hence one library in this process and
-one object on disk. They differ in the parameter table.
-"""
+"""A compiled graph: its machine code, its parameter table, and its calls."""
 
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from time import perf_counter_ns
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.check_values import CheckValues
-from dualflow.backends.llvm.dynamic_sizes import OTHER_SIZES
-from dualflow.backends.llvm.host_step import HostStep
-from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
+from dualflow.backends.llvm.program_image import OTHER_SIZES, ProgramImage
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
-from dualflow.backends.llvm.runtime.ir_source import IrSource
-from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
-from dualflow.backends.runtime import switches
-from dualflow.core.locks import imported, unforkable
+from dualflow.core.locks import imported
 from dualflow.core.memory_errors import out_of_memory
-from dualflow.core.records import NamedTuple, replace
+from dualflow.core.records import NamedTuple
 from dualflow.core.spans import WATCHED, span
 from dualflow.graph.compiled import PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
@@ -37,10 +26,14 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.ops.op_kinds import Exchange
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
-from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.plan import plan
-from dualflow.schedule.planned import Plan
 from dualflow.sizes.symbolic_sizes import bind_sizes
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.host_step import HostStep
+    from dualflow.backends.llvm.program import Program
+    from dualflow.backends.llvm.runtime.jit import Library
+    from dualflow.backends.llvm.sized_call import SizedCall
+    from dualflow.schedule.planned import Plan
 
 Array = np.ndarray[Any, Any]
 MAX_REUSED_ARENA = 64 << 20
@@ -53,7 +46,6 @@ _light = ctypes.PYFUNCTYPE(*_ENTRY)
 heavy_call = ctypes.CFUNCTYPE(*_ENTRY)
 """The ctypes prototype of an entry that releases the GIL."""
 _compute_sizes = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
 
 class NativePart(NamedTuple):
@@ -63,29 +55,24 @@ class NativePart(NamedTuple):
     offset: int
 
 
-Calls = list[NativePart | HostStep]
-
-
-def planned(graph: Graph, options: CompileOptions) -> Plan:
-    """The plan of ``graph``, in which loops and conditionals with host calls are host calls.
-
-    With a memory budget, calls run in the order for which the budget was computed.
-    """
-    capabilities_here, separate = options.capabilities & capabilities(), bool(switches.checked_side())
-    if options.memory_budget is not None:
-        capabilities_here = replace(capabilities_here, concurrent_calls=1)
-    return plan(with_host_fallbacks(graph), capabilities_here, separate=separate, costs=options.cost_model)
+Calls = Sequence["NativePart | HostStep"]
 
 
 class Executable:
     """A compiled graph.
 
-    Attributes:
-        graph: the graph, after all passes.
+    Calls read its image alone. The graph after all passes, its plan and its program are for errors, reports
+    and host calls: in an executable from the disk, they are computed at their first use.
+
+    Args:
+        linked: the program.
         options: the compile options.
-        plan: the memory layout of values, and the calls.
-        program: the code before compilation, and its parameters.
+
+    Attributes:
+        inputs: the inputs of the graph.
+        image: what calls read.
         libraries: the machine code.
+        loaded: whether the program is from the disk.
         new_library: the library that was linked for this graph; None if the process had all code already.
     """
 
@@ -96,56 +83,63 @@ class Executable:
         "_call_memory",
         "_calls",
         "_functions",
+        "_lower",
         "_new_arrays",
         "_params",
         "_size_function",
-        "graph",
+        "image",
+        "inputs",
         "libraries",
+        "loaded",
         "new_library",
         "options",
-        "plan",
-        "program",
     )
 
-    def __init__(self, graph: Graph, options: CompileOptions) -> None:
-        self.graph = graph
+    def __init__(self, linked: LinkedProgram, options: CompileOptions) -> None:
         self.options = options
-        self.plan: Plan = planned(graph, options)
-        with jit.BackgroundCompilation() as background:
-
-            def begin(source: IrSource) -> None:
-                if source not in _libraries:
-                    background.begin(source)
-
-            self.program: Program = self.written(begin)
-            libraries, self.new_library = _libraries_of(self.program, background)
-            pool = _pool(background) if self.program.parallel else None
-        self.libraries = tuple(dict.fromkeys(libraries[source] for source in self.program.sources))
-        self._functions = {
-            name: library.address(name) for source, library in libraries.items() for name in source.exports
-        }
-        self._params = np.array(self.program.params, np.int64)
-        if pool is not None:
-            self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
-        for index, name in self.program.functions.items():
+        self.inputs = linked.inputs
+        self.image: ProgramImage = linked.image
+        self.libraries, self.new_library = linked.libraries, linked.new_library
+        self.loaded = linked.loaded
+        self._functions, self._lower = linked.functions, linked.lower
+        self._params = self.image.params.copy()
+        if linked.pool is not None:
+            self._params[POOL], self._params[PFOR] = linked.pool.address, linked.pool.pfor
+        for index, name in self.image.functions.items():
             self._params[index] = self._functions[name]
-        size_function = self.program.size_function
+        size_function = self.image.size_function
         self._size_function = None if size_function is None else _compute_sizes(self.entry(size_function))
-        prototype = heavy_call if self.program.heavy else _light
+        prototype = heavy_call if self.image.heavy else _light
         self._calls: Calls = [
-            HostStep.of(part.host)
-            if part.host is not None
-            else NativePart(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
-            for part in self.program.parts
+            NativePart(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
+            if part.host is None
+            else imported("dualflow.backends.llvm.host_step").HostStep.of(part.host)
+            for part in self.image.parts
         ]
         self._arenas: list[Array] = []
         self._call_memory: CallMemory | GrowingCallMemory | None = None
-        self._new_arrays = tuple(_new_arrays(self.plan, self._calls))
+        self._new_arrays = tuple(_new_arrays(self.image, self._calls))
         self._bound_calls: tuple[bytes, Calls] = b"", []
 
-    def written(self, begin: Callable[[IrSource], None]) -> Program:
-        """The program of the plan; ``begin`` is called with each of its sources."""
-        return write(self.plan, self.options, begin)
+    @property
+    def lowered(self) -> Lowered:
+        """The graph after all passes, its plan and its program."""
+        return self._lower()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, after all passes."""
+        return self.lowered.graph
+
+    @property
+    def plan(self) -> Plan:
+        """The memory layout of values, and the calls."""
+        return self.lowered.plan
+
+    @property
+    def program(self) -> Program:
+        """The code before compilation, and its parameters."""
+        return self.lowered.program
 
     @property
     def reused(self) -> bool:
@@ -159,8 +153,8 @@ class Executable:
     def call_memory(self) -> CallMemory | GrowingCallMemory:
         """The arena of C fast calls. Once it exists, other calls don't reuse arenas."""
         if self._call_memory is None:
-            static = self.program.size_function is None
-            self._call_memory = CallMemory(self.program.arena_bytes) if static else GrowingCallMemory()
+            static = self.image.size_function is None
+            self._call_memory = CallMemory(self.image.arena_bytes) if static else GrowingCallMemory()
             self._arenas.clear()
         return self._call_memory
 
@@ -172,7 +166,7 @@ class Executable:
     @property
     def parts(self) -> tuple[PartReport, ...]:
         """A report of each native part and host call."""
-        return tuple(_reports(self.program, self.libraries))
+        return tuple(_reports(self.image, self.libraries))
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs.
@@ -190,30 +184,30 @@ class Executable:
 
         No variable has been updated if it raises.
         """
-        layout = self.plan
+        layout = self.image
         if effect_log is not None:
-            effect_log.records_exchanges &= self.program.records_exchanges
-        if layout.has_dynamic_sizes:
+            effect_log.records_exchanges &= layout.records_exchanges
+        if layout.computes_sizes:
             return self._run_sized(arrays, effect_log)
         params, calls = self._params, self._calls
-        new_arrays, arena_bytes = self._new_arrays, self.program.arena_bytes
-        if layout.argument_sizes:
+        new_arrays, arena_bytes = self._new_arrays, layout.arena_bytes
+        if layout.sized_by_arguments:
             params, failed = self.bound_params([x.shape for x in arrays])
             if failed:
                 assert failed != OTHER_SIZES, "the program is that for sizes which are equal"
                 raise self.failure(failed, params)
             calls = self._calls_for(params)
-            new_arrays, arena_bytes = self._arrays_for(params), int(params[self.program.arena_param or 0])
+            new_arrays, arena_bytes = self._arrays_for(params), int(params[layout.arena_param or 0])
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
             buffers += [self.empty(shape, dtype) for shape, dtype in new_arrays]
             arena = self._take_arena(arena_bytes)
         except (MemoryError, ValueError) as error:  # ValueError for sizes beyond the address space
-            raise out_of_memory(self.graph.name, error) from None
+            raise out_of_memory(self.inputs.name, error) from None
         buffers.append(arena)
         table: Array | None = None
         for call in calls:
-            if isinstance(call, HostStep):
+            if not isinstance(call, NativePart):
                 if effect_log is not None:
                     effect_log.node = call.node
                     effect_log.end()
@@ -236,7 +230,7 @@ class Executable:
         It is for programs whose sizes follow from those of the inputs.
         """
         params, status = self._params.copy(), np.zeros(1, np.int64)
-        for (number, axis), index in self.program.input_sizes.items():
+        for (number, axis), index in self.image.input_sizes.items():
             params[index] = shapes[number][axis]
         assert self._size_function is not None, "sizes follow from those of the inputs"
         self._size_function(address_of(params), address_of(status))
@@ -244,20 +238,22 @@ class Executable:
 
     def _calls_for(self, params: Array) -> Calls:
         """The program's calls with the sizes in ``params`` substituted; the latest are cached."""
-        if not any(isinstance(call, HostStep) for call in self._calls):
+        if all(isinstance(call, NativePart) for call in self._calls):
             return self._calls
-        indices = self.program.size_params
+        indices = self.image.size_params
         key, calls = self._bound_calls
         sizes = params[list(indices.values())]
         if key != sizes.tobytes():
             bound = dict(zip(indices, sizes.tolist(), strict=True))
-            calls = [call.with_sizes(bound) if isinstance(call, HostStep) else call for call in self._calls]
+            calls = [
+                call.with_sizes(bound) if not isinstance(call, NativePart) else call for call in self._calls
+            ]
             self._bound_calls = sizes.tobytes(), calls
         return calls
 
     def _arrays_for(self, params: Array) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
         """Shapes and dtypes of the outputs and temporaries of a call with the parameter table ``params``."""
-        indices = (*self.program.output_shapes, *self.program.temporary_shapes)
+        indices = (*self.image.output_shapes, *self.image.temporary_shapes)
         return tuple(
             [
                 (shape if shape == BY_HOST else tuple(params[list(places)].tolist()), dtype)
@@ -267,16 +263,16 @@ class Executable:
 
     def _run_sized(self, arrays: Sequence[Array], effect_log: EffectLog | None) -> list[Array]:
         """The outputs of a program with dynamic sizes; each call has its own parameter table and buffers."""
-        layout = self.plan
+        layout = self.image
         try:
             call = self.sized_call(self._params.copy(), arrays)
         except (MemoryError, ValueError) as error:
-            raise out_of_memory(self.graph.name, error) from None
+            raise out_of_memory(self.inputs.name, error) from None
         status = np.zeros(1, np.int64)
         addresses = [address_of(a) for a in (call.table, call.params, status)]
         try:
             for part in self._calls:
-                if isinstance(part, HostStep):
+                if not isinstance(part, NativePart):
                     if effect_log is not None:
                         effect_log.node = part.node
                         effect_log.end()
@@ -296,7 +292,7 @@ class Executable:
         except (MemoryError, ValueError) as error:
             node = self.graph.results[number].node
             assert node is not None, "inputs of a graph are allocated"
-            raise out_of_memory(ops_of(node) or self.graph.name, error, user_line(node)) from None
+            raise out_of_memory(ops_of(node) or self.inputs.name, error, user_line(node)) from None
 
     def launch(self, call: Callable[..., Any], arrays: Sequence[Array], result: Array, params: Array) -> None:
         """Run a native part with inputs and one output, with a parameter table of the caller.
@@ -319,7 +315,10 @@ class Executable:
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
         """The state of a call of a program with dynamic sizes."""
-        return SizedCall(self.plan, self.program, params, arrays, self._take_arena(self.program.arena_bytes))
+        call: SizedCall = imported("dualflow.backends.llvm.sized_call").SizedCall(
+            self.image, params, arrays, self._take_arena(self.image.arena_bytes)
+        )
+        return call
 
     def failure(self, number: int, params: Array | None = None) -> Exception:
         """The error of a failed check, with the op and the user's line; ``params`` is the call's table."""
@@ -356,8 +355,10 @@ class Executable:
             self.enter(part, addresses, status, effect_log, params)
             return
         start = perf_counter_ns()
-        with watcher.span("native", self.graph.name):
+        with watcher.span("native", self.inputs.name):
             self.enter(part, addresses, status, effect_log, params)
+        if not self.image.exchanges:
+            return
         kinds = [node.op.kind for _, node in self.program.messages]
         exchanges = {kind.progress: kind for kind in kinds if isinstance(kind, Exchange)}
         for exchange in exchanges.values():
@@ -416,39 +417,13 @@ class Executable:
             self._arenas.append(arena)
 
 
-def _libraries_of(
-    program: Program, background: jit.BackgroundCompilation
-) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
-    """The library of each of a program's sources, and the new one, if any."""
-    new = None
-    with unforkable():
-        libraries = {source: library for source in program.sources if (library := _libraries.get(source))}
-        missing = [source for source in program.sources if source not in libraries]
-        if missing:
-            symbols = {**interrupts.addresses(), **program.addresses}
-            if switches.checked_side():
-                symbols |= imported("dualflow.backends.llvm.runtime.checked_memory").symbols()
-            symbols |= {name: library.address(name) for s, library in libraries.items() for name in s.exports}
-            new = jit.compile_sources(missing, symbols, background)
-            libraries |= dict.fromkeys(missing, new)
-            _libraries.update(dict.fromkeys(missing, new))
-        return libraries, new
-
-
-def _pool(background: jit.BackgroundCompilation) -> threads.Pool:
-    """The thread pool; once it exists, no program begins to compile its code."""
-    pool = threads.pool(background)
-    _libraries[threads.pool_source()] = pool.library
-    return pool
-
-
 def _new_arrays(
-    layout: Plan, calls: Sequence[NativePart | HostStep]
+    layout: ProgramImage, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
     """Shapes, which may be symbolic, and dtypes of the outputs and temporaries of a call."""
-    by_host = {output.buffer for call in calls if isinstance(call, HostStep) for output in call.outputs}
+    by_host = {output.buffer for call in calls if not isinstance(call, NativePart) for output in call.outputs}
     for buffer, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
-        shape = BY_HOST if buffer in by_host else tuple([0 if d is None else d for d in spec.shape])
+        shape = BY_HOST if buffer in by_host else tuple([-1 if d is None else d for d in spec.shape])
         yield shape, spec.dtype.dtype
 
 
@@ -457,16 +432,16 @@ def address_of(array: Array) -> int:
     return address
 
 
-def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartReport]:
+def _reports(image: ProgramImage, libraries: Sequence[Library]) -> list[PartReport]:
     reports: list[PartReport] = []
-    what = count_text(len(program.kernels), "kernel")
-    if program.products:
-        what += f", {count_text(program.products, 'matrix product routine')}"
-    if program.tasks:
-        what += f", {count_text(program.tasks, 'concurrent task')}"
+    what = count_text(image.kernels, "kernel")
+    if image.products:
+        what += f", {count_text(image.products, 'matrix product routine')}"
+    if image.tasks:
+        what += f", {count_text(image.tasks, 'concurrent task')}"
     fallbacks = dict.fromkeys(library.fallback for library in libraries if library.fallback)
     fallback = f"LLVM's linker was needed: {', '.join(fallbacks)}" if fallbacks else ""
-    for part in program.parts:
+    for part in image.parts:
         if part.host is None:
             reports.append(PartReport(PartKind.NATIVE, what, fallback))
             continue

@@ -9,6 +9,7 @@ Results are the same without them, but slower. Without
 * exchanges, those between workers are host calls;
 * the matrix product of this backend, NumPy's BLAS is called;
 * the disk cache, each process compiles again;
+* programs on disk, each process plans and writes them again;
 * kept blocks, the system zeroes the memory of each large output.
 
 The checked mode is listed if it is on.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from dualflow.backends.llvm import program_cache
 from dualflow.backends.llvm.capabilities import sequential_reason
 from dualflow.backends.llvm.product import gemm_or_blas
 from dualflow.backends.llvm.runtime import block_allocator, elf, fastcall, threads
@@ -57,7 +59,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
 
     >>> [feature.name for feature in features(object)]  # doctest: +NORMALIZE_WHITESPACE
     ['C fast call', 'linker', 'threads', 'concurrency', 'exchanges', 'matrix product', 'disk cache',
-     'kept blocks']
+     'programs on disk', 'kept blocks']
     """
     pool = threads.status()
     no_cache = object_cache.unavailable_reason()
@@ -75,6 +77,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
         _unless("exchanges", "exchanges", switches.off("exchanges")),
         FastPathReport("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
         FastPathReport("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
+        _unless("programs on disk", "programs", program_cache.unavailable_reason()),
         _unless(
             "kept blocks",
             "blocks",

@@ -20,6 +20,7 @@ from dualflow.backends.llvm.entry import Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
+from dualflow.backends.llvm.program_image import ProgramPart
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
@@ -54,14 +55,6 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
 
 
-class ProgramPart(NamedTuple):
-    """A part of a program: a host call, or an entry, which is called with the parameters from ``at`` on."""
-
-    entry: str | None
-    at: int = 0
-    host: CallRoutine | None = None
-
-
 class Program(NamedTuple):
     """The code of a graph, and its run-time data.
 
@@ -92,6 +85,9 @@ class Program(NamedTuple):
         block_sizes: the buffers that the code allocates, with the parameter indices of their bytes.
         steps: the records of the steps, in the order of the parameter table.
         workspace: scratch memory in the checked mode.
+        memory_params: the indices of parameters that are the memory of the process divided by a number, with
+            the number.
+        depends_on_memory: whether other parameters depend on the memory of the process.
     """
 
     sources: tuple[IrSource, ...]
@@ -117,6 +113,8 @@ class Program(NamedTuple):
     block_sizes: Mapping[int, int]
     steps: tuple[StepRecord, ...]
     workspace: Workspace | None
+    memory_params: Mapping[int, int]
+    depends_on_memory: bool
 
 
 def write(
@@ -203,6 +201,8 @@ def write(
         block_sizes=dict(unit.table.block_sizes),
         steps=tuple(unit.steps),
         workspace=unit.scratch.checked,
+        memory_params=dict(unit.memory_params),
+        depends_on_memory=unit.depends_on_memory,
         messages=tuple(unit.messages),
         functions={index: source.name for index, source in unit.table.functions.items()},
         addresses=dict(unit.addresses),

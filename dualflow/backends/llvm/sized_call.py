@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.program import Program
+from dualflow.backends.llvm.program_image import ProgramImage
 from dualflow.backends.llvm.runtime import jit
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -18,7 +18,6 @@ from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_evaluation import with_numbers
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CallRoutine
 from dualflow.sizes.symbolic_sizes import (
     SizeVariable,
@@ -40,20 +39,18 @@ class SizedCall:
         arena: the memory of intermediates of static size.
     """
 
-    __slots__ = ("_arrays", "_plan", "_program", "arena", "params", "table")
+    __slots__ = ("_arrays", "_image", "arena", "params", "table")
 
-    def __init__(
-        self, plan: Plan, program: Program, params: Array, arrays: Sequence[Array], arena: Array
-    ) -> None:
-        self._plan, self._program = plan, program
+    def __init__(self, image: ProgramImage, params: Array, arrays: Sequence[Array], arena: Array) -> None:
+        self._image = image
         self.params, self.arena = params, arena
-        self.table = np.zeros(plan.workspace + 1, np.uintp)
-        self._arrays: dict[int, Array] = dict(enumerate([*arrays, *plan.constants]))
-        for i, spec in enumerate((*plan.outputs, *plan.temporaries), start=plan.first_output):
+        self.table = np.zeros(image.table_size, np.uintp)
+        self._arrays: dict[int, Array] = dict(enumerate([*arrays, *image.constants]))
+        for i, spec in enumerate((*image.outputs, *image.temporaries), start=image.first_output):
             if is_static(spec.shape):
                 self._arrays[i] = self.empty(tuple(spec.shape), spec.dtype.dtype)  # type: ignore[arg-type]  # fixed
-        self._arrays[plan.arena] = arena
-        for (number, axis), index in program.input_sizes.items():
+        self._arrays[image.arena] = arena
+        for (number, axis), index in image.input_sizes.items():
             params[index] = arrays[number].shape[axis]
         for i, array in self._arrays.items():
             self.table[i] = array.__array_interface__["data"][0]
@@ -64,12 +61,12 @@ class SizedCall:
         Raises:
             MemoryError, ValueError: NumPy can't allocate an array of its size.
         """
-        buffer = self._plan.first_output + number
+        buffer = self._image.first_output + number
         array = self._arrays.get(buffer)
         if array is not None:
             return array
-        shape = [int(self.params[index]) for index in self._program.output_shapes[number]]
-        return self._copied(buffer, self._plan.outputs[number], shape)
+        shape = [int(self.params[index]) for index in self._image.output_shapes[number]]
+        return self._copied(buffer, self._image.outputs[number], shape)
 
     def _copied(self, buffer: int, spec: TensorSpec, shape: Sequence[int]) -> Array:
         array = np.empty(shape, spec.dtype.dtype)
@@ -79,7 +76,7 @@ class SizedCall:
 
     def release(self) -> None:
         """Free the memory that the program has allocated."""
-        for buffer in self._program.block_sizes:
+        for buffer in self._image.block_sizes:
             if buffer not in self._arrays:
                 self.free(int(self.table[buffer]))
 
@@ -102,7 +99,7 @@ class SizedCall:
     def host(self, call: CallRoutine, effect_log: EffectLog | None) -> None:
         """Run a host kernel, and store its results in the buffer table."""
         bound_sizes = {
-            variable: int(self.params[index]) for variable, index in self._program.size_params.items()
+            variable: int(self.params[index]) for variable, index in self._image.size_params.items()
         }
         node = call.node
         inputs = [
@@ -119,8 +116,8 @@ class SizedCall:
                 array = array.copy()
             self._arrays[layout.buffer] = array = self.result_of_host(node, array)
             self.table[layout.buffer] = array.__array_interface__["data"][0]
-            if layout.buffer in self._program.block_sizes:
-                self.params[self._program.block_sizes[layout.buffer]] = array.nbytes
+            if layout.buffer in self._image.block_sizes:
+                self.params[self._image.block_sizes[layout.buffer]] = array.nbytes
 
     def _view(self, layout: Layout, spec: TensorSpec, bound_sizes: dict[SizeVariable, int]) -> Array:
         """The array at ``layout``: if a size is unknown, the result of an earlier host call."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.compile_graph import compile_graph
 from dualflow.backends.llvm.executable import Executable, NativePart
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.interval_clock import IntervalClock
-from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.graph.compiled import StepTime, TimedKind
 from dualflow.graph.effect_log import EffectLog
@@ -34,11 +33,8 @@ class TimedExecutable(Executable):
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self._clock = IntervalClock()
-        super().__init__(graph, options)
+        super().__init__(compile_graph(graph, options, self._clock), options)
         self.times: list[StepTime] = []
-
-    def written(self, begin: Callable[[IrSource], None]) -> Program:
-        return write(self.plan, self.options, begin, self._clock)
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         self.times = []
@@ -50,7 +46,7 @@ class TimedExecutable(Executable):
         self.add_host_call(step.node, time.perf_counter() - begin)
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
-        return _TimedSizedCall(self, params, arrays, self._take_arena(self.program.arena_bytes))
+        return _TimedSizedCall(self, params, arrays, self._take_arena(self.image.arena_bytes))
 
     def enter(
         self,
@@ -79,7 +75,7 @@ class _TimedSizedCall(SizedCall):
     def __init__(
         self, executable: TimedExecutable, params: Array, arrays: Sequence[Array], arena: Array
     ) -> None:
-        super().__init__(executable.plan, executable.program, params, arrays, arena)
+        super().__init__(executable.image, params, arrays, arena)
         self._executable = executable
 
     def host(self, call: CallRoutine, effect_log: EffectLog | None) -> None:

@@ -25,7 +25,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import PROGRAM
-from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
+from dualflow.graph.compiled import CodeSource, GraphInputs, PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted, run_host_kernel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
@@ -57,6 +57,7 @@ class NumbaExecutable:
         "_main",
         "compile_seconds",
         "graph",
+        "inputs",
         "options",
         "origin",
         "plan",
@@ -65,6 +66,7 @@ class NumbaExecutable:
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
+        self.inputs = GraphInputs.of(graph)
         self.options = options
         self.source: ProgramSource = program(graph, options)
         self.plan: Plan = self.source.plan

@@ -18,7 +18,7 @@ from dualflow.backends.opencl.steps import HostCall, Launch, Transfer, device_re
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.memory_errors import graph_out_of_memory, is_out_of_memory
 from dualflow.core.spans import span
-from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
+from dualflow.graph.compiled import CodeSource, GraphInputs, PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
@@ -51,6 +51,7 @@ class OpenCLExecutable:
         "compile_seconds",
         "device",
         "graph",
+        "inputs",
         "options",
         "origin",
         "placement",
@@ -59,6 +60,7 @@ class OpenCLExecutable:
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
+        self.inputs = GraphInputs.of(graph)
         self.device: OpenCLDevice = current_device()
         self.program = DeviceProgram(graph, options, self.device)
         self.placement = ON_HOST

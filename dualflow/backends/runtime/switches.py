@@ -21,6 +21,7 @@ PARTS: Final = {
     "pool": "loops run on their caller",
     "product": "NumPy's BLAS is called",
     "cache": "each process compiles anew",
+    "programs": "each process plans programs anew, and writes their code",
     "blocks": "large outputs are new memory",
     "concurrency": "the calls of a graph run one after another",
     "exchanges": "Python calls exchange tensors with other workers",
@@ -42,7 +43,7 @@ def off(part: str) -> str:
     >>> off("linker") in ("", "DUALFLOW_DISABLE names it: LLVM is loaded to link")
     True
     """
-    if part in _named():
+    if part in named():
         return f"{VARIABLE} names it: {PARTS[part]}"
     if part in _UNCHECKED and checked_side():
         return f"{CHECK_MEMORY}={checked_side()}: {PARTS[part]}"
@@ -80,7 +81,8 @@ def side_of(value: str) -> str:
 
 
 @functools.cache
-def _named() -> frozenset[str]:
+def named() -> frozenset[str]:
+    """The parts that ``DUALFLOW_DISABLE`` names."""
     return parts(os.environ.get(VARIABLE, ""))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.executable import Executable
-from dualflow.backends.llvm.program import Program
+from dualflow.backends.llvm.program_image import ProgramImage
 from dualflow.backends.llvm.runtime.fastcall import (
     ArraySpec,
     Descriptor,
@@ -63,67 +63,70 @@ def c_call(
 
 def _is_callable_from_c(executable: Executable) -> bool:
     """Whether the entry code can call the graph: one function of machine code, on buffers it can provide."""
-    graph, plan, program = executable.graph, executable.plan, executable.program
-    arguments = set(graph.arguments)
-    tensors = [c.source for c in graph.captures if not c.variable]
+    inputs, image = executable.inputs, executable.image
+    tensors = [c.source for c in inputs.captures if not c.variable]
     return (
         # one native function, and no host calls with arrays of their own
-        len(program.parts) == 1
-        and program.parts[0].entry is not None
-        and not plan.temporaries
+        len(image.parts) == 1
+        and image.parts[0].entry is not None
+        and not image.temporaries
         # each call needs a parameter table of its own where it computes sizes
-        and (not plan.has_dynamic_sizes or program.standalone is not None)
-        and (not plan.argument_sizes or _fits_on_stack(program))
+        and (not image.computes_sizes or image.standalone is not None)
+        and (not image.sized_by_arguments or _fits_on_stack(image))
         # variables that are arguments can't be updated in place; captured arrays are read as they are
-        and not any(u.input in arguments for u in graph.updates)
-        and all(is_static(v.spec.shape) for v in graph.inputs[len(graph.arguments) :])
+        and not any(i < len(inputs.arguments) for i in inputs.updated)
+        and all(is_static(spec.shape) for spec in inputs.captured)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
 
 
-def _fits_on_stack(program: Program) -> bool:
+def _fits_on_stack(image: ProgramImage) -> bool:
     """Whether a call can allocate its parameter table on the stack."""
-    return len(program.params) <= MAX_PARAMS
+    return len(image.params) <= MAX_PARAMS
 
 
 def _descriptor(
     executable: Executable, form: CallForm | None, pack: Packer | None, fail: Fail, slots: VariableSlots
 ) -> Descriptor:
     """The description of a compiled graph that the C code reads at each call."""
-    graph, plan, program = executable.graph, executable.plan, executable.program
-    written = {u.input for u in graph.updates}
-    captured = list(zip(graph.captures, graph.inputs[len(graph.arguments) :], strict=True))
-    variables = [(c.source, value) for c, value in captured if c.variable]
-    tensors = [c.source for c, _ in captured if not c.variable]
-    if program.heavy:
-        for variable, value in variables:
-            if value in written:
-                borrowable(variable)
+    inputs, image = executable.inputs, executable.image
+    uses = [
+        VariableUse(capture.source, _array_spec(spec), number in inputs.updated)
+        for number, (capture, spec) in enumerate(
+            zip(inputs.captures, inputs.captured, strict=True), start=len(inputs.arguments)
+        )
+        if capture.variable
+    ]
+    tensors = [c.source for c in inputs.captures if not c.variable]
+    if image.heavy:
+        for use in uses:
+            if use.updated:
+                borrowable(use.holder)
 
     def on_error(number: int, table: int, *values: Any) -> None:
-        inputs = values if form is None else [values[i] for i in form.argument_indices]
-        params = np.array((ctypes.c_int64 * len(program.params)).from_address(table), np.int64)
+        arguments = values if form is None else [values[i] for i in form.argument_indices]
+        params = np.array((ctypes.c_int64 * len(image.params)).from_address(table), np.int64)
         make = partial(executable.failure, number, params) if number > 0 else None
-        fail(executable.failing(number), make, inputs, program.records_exchanges)
+        fail(executable.failing(number), make, arguments, image.records_exchanges)
 
     return Descriptor(
-        name=graph.name,
-        kernel=executable.entry(program.standalone or program.parts[0].entry or ""),
-        inputs=[_input_spec(i, v.spec, program.input_sizes) for i, v in enumerate(graph.arguments)],
-        variables=[VariableUse(v, _array_spec(value.spec), value in written) for v, value in variables],
-        constants=[*(t._array for t in tensors), *plan.constants],
-        outputs=[_output_spec(i, spec, program.output_shapes) for i, spec in enumerate(plan.outputs)],
+        name=inputs.name,
+        kernel=executable.entry(image.standalone or image.parts[0].entry or ""),
+        inputs=[_input_spec(i, spec, image.input_sizes) for i, spec in enumerate(inputs.arguments)],
+        variables=uses,
+        constants=[*(t._array for t in tensors), *image.constants],
+        outputs=[_output_spec(i, spec, image.output_shapes) for i, spec in enumerate(image.outputs)],
         params=executable.params,
         arena=executable.call_memory(),
-        heavy=program.heavy,
+        heavy=image.heavy,
         result=pack.form if pack is not None else "tuple",
         on_error=on_error,
         pack=pack.make if pack is not None else None,
         slots=slots,
         keep=(executable, *tensors),
         arguments=None if form is None else _arguments(form),
-        sizes=0 if program.size_function is None else executable.entry(program.size_function),
-        arena_place=program.arena_param or 0,
+        sizes=0 if image.size_function is None else executable.entry(image.size_function),
+        arena_place=image.arena_param or 0,
     )
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dualflow.core.spans import logger
-from dualflow.graph.compiled import Backend, Compiled
+from dualflow.function.calls.lazy_backends import backend_of
+from dualflow.graph.compiled import Compiled
 
 
-def log_compile(backend: Backend, backend_name: str, executable: Compiled, seconds: float) -> None:
+def log_compile(backend: str, executable: Compiled, seconds: float) -> None:
     """Log the time of a compile in seconds, and the memory of a call, if these are logged."""
     compiles, memory = logger("compile"), logger("memory")
     if compiles is None and memory is None:
         return
-    inputs = ", ".join(str(v.spec) for v in executable.graph.inputs)
-    call = f"{executable.graph.name}({inputs})"
-    stats = backend.compile_stats(executable)
+    inputs = ", ".join(map(str, (*executable.inputs.arguments, *executable.inputs.captured)))
+    call = f"{executable.inputs.name}({inputs})"
+    stats = backend_of(backend).compile_stats(executable)
     if compiles is not None:
         compiles.info(
             "compiled %s with %s in %.1f ms: kernels %d, matrix products %d, host calls %d",
-            *(call, backend_name, 1e3 * seconds),
+            *(call, backend, 1e3 * seconds),
             *(len(stats.kernels), stats.products, stats.host_calls),
         )
     if memory is not None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,14 @@ import numpy as np
 from dualflow.core.device_names import GPU
 from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.garbage_collection import collection_paused
-from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
+from dualflow.core.locks import SharedLock, computed_once, imported
 from dualflow.core.progress import progress
 from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
+from dualflow.function.calls.built_program import built_program
 from dualflow.function.calls.call_form import REFUSED, CallForm
 from dualflow.function.calls.checked_call import checked_call, read_only_call
 from dualflow.function.calls.compile_log import log_compile
@@ -160,9 +162,8 @@ class CompiledGraph:
     @computed_once(_compiling)
     def options(self) -> CompileOptions:
         """How the graph is compiled, with the capabilities that the backend has on this machine."""
-        requested = self._requested
-        stated = capabilities_of(requested.backend)
-        return replace(requested, capabilities=requested.capabilities & stated)
+        stated = capabilities_of(self._requested.backend)
+        return replace(self._requested, capabilities=self._requested.capabilities & stated)
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
@@ -219,11 +220,13 @@ class CompiledGraph:
         It is one node, which NumPy runs, if sizes depend on data and no native code serves all sizes. For a
         graph with strings only dead code is eliminated.
         """
+        if "executable" in vars(self):  # loaded from the disk: the passes have not run in this process
+            return self.executable.graph
         graph, cause = self.graph, self._first_data_dependent_node
         if self._strings:
             return eliminate_dead_code(drop_assignments(graph))
         if self._sizes_vary and self._symbolic_program is not None:
-            return self._symbolic_program.graph
+            return self._symbolic_program.executable.graph
         if cause is not None:
             if self.graph_with_symbolic_sizes is None or has_symbolic_sizes(self.graph_with_symbolic_sizes):
                 return as_one_node(graph, cause)
@@ -269,25 +272,23 @@ class CompiledGraph:
     @computed_once(_compiling)
     def _symbolic_program(self) -> SymbolicProgram | None:
         """The graph with symbolic sizes, optimised and compiled; None if no one program serves all sizes."""
-        if (
-            not self.options.capabilities.symbolic_sizes
-            or self.graph_with_symbolic_sizes is None
-            or not has_symbolic_sizes(self.graph_with_symbolic_sizes)
-        ):
+        sized = self.graph_with_symbolic_sizes if self.options.capabilities.symbolic_sizes else None
+        if sized is None or not has_symbolic_sizes(sized):
             return None
         try:
             with collection_paused():
-                graph, plan = self._optimise(self.graph_with_symbolic_sizes), None
-                if self._requested.memory_budget is not None:
-                    budgets = self._memory_planner
-                    plan = budgets.guarded_budget(graph, self.options, self.backend, self._call_sizes)
-                    graph = plan.graph
-                with unforkable():
-                    return SymbolicProgram(graph, self.backend.build(graph, self.options), plan)
+                plan = self._guarded_budget(sized) if self._requested.memory_budget is not None else None
+                optimise = partial(self._optimise, sized) if plan is None else lambda: plan.graph
+                return SymbolicProgram(built_program(sized, self.options, optimise), plan)
         except (UndecidedSize, InvalidArgumentError):
             return None  # InvalidArgumentError: sizes whose expressions differ are equal by a guard
         except ResourceExhaustedError:
             return None  # rematerialisation for the concrete sizes of a call may still fit the budget
+
+    def _guarded_budget(self, sized: Graph) -> WithinBudget:
+        """The graph with symbolic sizes within the memory budget, for sizes up to a guard."""
+        guarded: Callable[..., WithinBudget] = self._memory_planner.guarded_budget
+        return guarded(self._optimise(sized), self.options, self.backend, self._call_sizes)
 
     @computed_once(_compiling)
     def serves_all_sizes(self) -> bool:
@@ -321,18 +322,18 @@ class CompiledGraph:
         Raises:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
-        began = time.perf_counter()
-        name = self.graph.name
+        began, name = time.perf_counter(), self.graph.name
         with span("compile", name), progress(f"compile {name}"), collection_paused():
-            backend, graph = self.backend, self.optimised
-            if self._sizes_vary and self._symbolic_program is not None:
-                executable = self._symbolic_program.executable
-            else:
-                with unforkable():  # a child process would inherit locks of imports and of the compiler
-                    executable = backend.build(graph, self.options)
+            program = self._symbolic_program if self._sizes_vary else None
+            may_load = not ("_after_passes" in vars(self) or self._sizes_vary or self._strings)
+            executable = (
+                built_program(self.graph, self.options, lambda: self.optimised, may_load=may_load)
+                if program is None
+                else program.executable
+            )
         if self.options.strict:
             imported("dualflow.function.calls.strict").require_native(executable)
-        log_compile(self.backend, self._requested.backend, executable, time.perf_counter() - began)
+        log_compile(self._requested.backend, executable, time.perf_counter() - began)
         return executable
 
     @property
@@ -347,14 +348,13 @@ class CompiledGraph:
         """The graph compiled by the default backend, even if another backend runs it."""
         if self._requested.backend == MACHINE_CODE:
             return self.executable
-        graph, options = self.without_symbolic_sizes, replace(self._requested, backend=MACHINE_CODE)
-        with unforkable():
-            return backend_of(MACHINE_CODE).build(graph, options)
+        options = replace(self._requested, backend=MACHINE_CODE)
+        return built_program(self.graph, options, lambda: self.without_symbolic_sizes, may_load=False)
 
     @computed_once(_compiling)
     def sources(self) -> Sources:
         """The sources of the captures, and which of the inputs are updated."""
-        return Sources.of(self.executable.graph)
+        return Sources.of(self.executable.inputs)
 
     @property
     def only_reads(self) -> bool:
@@ -367,7 +367,7 @@ class CompiledGraph:
         The first call builds no fast path, which costs more than it saves in one call.
         """
         if self._background is not None and (interpreted := self._interpreted()) is not None:
-            return self._run(interpreted, Sources.of(interpreted.graph), arguments)
+            return self._run(interpreted, Sources.of(interpreted.inputs), arguments)
         in_block = BLOCK_DEVICE.get() == GPU
         if not self.called or self._is_on_device or in_block or WATCHED.value is not None:
             self.called = True
@@ -465,7 +465,7 @@ class CompiledGraph:
         """The outputs for one array per argument; the arrays of updated variables are written to."""
         interpreted = self._interpreted()
         executable = interpreted or self.executable
-        captured = self.sources.captured if interpreted is None else Sources.of(interpreted.graph).captured
+        captured = self.sources.captured if interpreted is None else Sources.of(interpreted.inputs).captured
         return executable.run(arguments + [array_of(x) for x in captured], effect_log)
 
     # before it is compiled

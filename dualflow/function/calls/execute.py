@@ -20,8 +20,7 @@ from dualflow.graph.effect_log import EffectLog
 
 if TYPE_CHECKING:
     from dualflow.function.calls.failed_calls import AssignmentHistory
-    from dualflow.graph.compiled import Compiled
-    from dualflow.graph.ir import Graph
+    from dualflow.graph.compiled import Compiled, GraphInputs
 
 Array = np.ndarray[Any, Any]
 
@@ -57,12 +56,9 @@ class Sources(NamedTuple):
     written: tuple[int, ...]
 
     @classmethod
-    def of(cls, graph: Graph) -> Sources:
-        """The captures of ``graph``, and its inputs with updates."""
-        if not graph.updates:
-            return cls(tuple([c.source for c in graph.captures]), ())
-        number = {v: i for i, v in enumerate(graph.inputs)}
-        return cls(tuple([c.source for c in graph.captures]), tuple([number[u.input] for u in graph.updates]))
+    def of(cls, inputs: GraphInputs) -> Sources:
+        """Those of a graph with these inputs."""
+        return cls(tuple([c.source for c in inputs.captures]), inputs.updated)
 
 
 def is_placed_on_device(sources: Sequence[Any]) -> bool:
@@ -124,7 +120,7 @@ def _update(
 ) -> tuple[Any, ...]:
     """The outputs of one call; commits the new values of all variables at once, or of none after an error."""
     arrays = call_arrays(inputs, written, locks)
-    with span("kernels", compiled.graph.name):
+    with span("kernels", compiled.inputs.name):
         results = tuple([wrap(a) for a in compiled.run(arrays, effect_log)])
     commit(locks, [wrap(arrays[i]) for i in written])
     if effect_log is not None:
@@ -141,7 +137,7 @@ def _update_on_device(
 ) -> tuple[Any, ...]:
     """As :func:`_update`; each variable stays where it is."""
     values = device_values(inputs, written, locks)
-    with span("kernels", compiled.graph.name):
+    with span("kernels", compiled.inputs.name):
         outputs, updated = device_results(compiled, values, effect_log)
     commit(locks, updated)
     if effect_log is not None:

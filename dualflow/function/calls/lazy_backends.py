@@ -13,9 +13,11 @@ from dualflow.graph.ir import Graph, Node
 if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength
     from dualflow.backends.llvm.features import FastPathReport
+    from dualflow.backends.llvm.program_cache import ProgramEntry
     from dualflow.function.arguments.results import Packer
     from dualflow.function.calls.call_form import CallForm
     from dualflow.graph.compiled import Backend, Compiled
+    from dualflow.graph.options import CompileOptions
     from dualflow.graph.passes import Pass
 
 
@@ -45,6 +47,18 @@ def backend_of(name: str) -> Backend:
     """The backend ``name``, which compiles graphs."""
     backend: Backend = imported(_BACKENDS[name])
     return backend
+
+
+def program_entry(graph: Graph, options: CompileOptions) -> ProgramEntry | None:
+    """The entry of a graph in the cache of programs, which the default backend has; None for other backends.
+
+    It imports and calls :func:`dualflow.backends.llvm.program_cache.program_entry`.
+    """
+    if options.backend != "llvm":
+        return None
+    module = imported("dualflow.backends.llvm.program_cache")
+    entry: ProgramEntry | None = module.program_entry(graph, options)
+    return entry
 
 
 def c_call(

@@ -28,7 +28,7 @@ def require_native(compiled: Compiled) -> None:
     foreign = [(part.node, part) for part in compiled.parts if part.node is not None]
     if not foreign:
         return
-    lines = [f"{compiled.graph.name!r} is strict, but parts of it would not run natively:"]
+    lines = [f"{compiled.inputs.name!r} is strict, but parts of it would not run natively:"]
     for node, report in foreign:
         lines.append(f"{node.op.name} would run {_NAMES[report.kind]}, as {report.reason}; {_remedy(node)}.")
         if node.origin is not None:

@@ -30,12 +30,10 @@ class SymbolicProgram(NamedTuple):
     """One program for all sizes.
 
     Attributes:
-        graph: the graph with symbolic sizes, after all passes.
         executable: the compiled graph.
         rematerialised: the graph within the memory budget; None without one.
     """
 
-    graph: Graph
     executable: Compiled
     rematerialised: WithinBudget | None
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.backends.llvm.backend import compile_stats
+from dualflow.backends.llvm.backend import build, compile_stats
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import PFOR, POOL, StepKind
@@ -47,14 +47,14 @@ def built(
     function: Callable[..., Any],
     *specs: df.TensorSpec,
     concurrent_calls: int = 4,
-    build: type[Executable] = Executable,
+    build_executable: Callable[..., Executable] = build,
 ) -> Any:
     """The program of a function in which even small calls run concurrently."""
     options = CompileOptions(
         cost_model=SLOW, capabilities=Capabilities(concurrent_calls=concurrent_calls), checking=True
     )
     graph = df.function(function).get_concrete_function(*specs).graph
-    return build(optimise(graph, options), options)
+    return build_executable(optimise(graph, options), options)
 
 
 def regions(executable: Executable) -> list[RunTasks]:
@@ -106,7 +106,7 @@ def test_a_chain_has_no_region_and_the_program_that_it_has_without_threads() -> 
 def test_calls_that_are_short_stay_in_order() -> None:
     options = CompileOptions(capabilities=Capabilities(concurrent_calls=4))
     graph = df.function(lambda x: (x @ x, df.transpose(x) @ x)).get_concrete_function(SPEC).graph
-    assert not Executable(optimise(graph, options), options).plan.regions
+    assert not build(optimise(graph, options), options).plan.regions
 
 
 def test_calls_that_split_well_over_threads_stay_in_order() -> None:
@@ -114,7 +114,7 @@ def test_calls_that_split_well_over_threads_stay_in_order() -> None:
         cost_model=SLOW._replace(chunk_ns=1000.0), capabilities=Capabilities(concurrent_calls=2)
     )
     graph = df.function(lambda x: (x @ x, df.transpose(x) @ x)).get_concrete_function(SPEC).graph
-    assert not Executable(optimise(graph, options), options).plan.regions
+    assert not build(optimise(graph, options), options).plan.regions
 
 
 def test_numpy_calls_and_loops_are_between_regions() -> None:
@@ -129,7 +129,7 @@ def test_numpy_calls_and_loops_are_between_regions() -> None:
 
 
 def test_the_time_of_a_region_is_that_of_no_single_op() -> None:
-    timed = built(lambda x: (x @ x, df.transpose(x) @ x), SPEC, build=TimedExecutable)
+    timed = built(lambda x: (x @ x, df.transpose(x) @ x), SPEC, build_executable=TimedExecutable)
     timed.run([normal(SIZE, SIZE)])
     assert [(step.kind, step.node) for step in timed.times] == [(TimedKind.NATIVE, None)]
 
@@ -148,7 +148,7 @@ def test_a_budget_of_memory_keeps_the_order() -> None:
     options = CompileOptions(
         cost_model=SLOW, capabilities=Capabilities(concurrent_calls=4), memory_budget=1 << 20
     )
-    assert not Executable(optimise(graph, options), options).plan.regions
+    assert not build(optimise(graph, options), options).plan.regions
 
 
 def test_tasks_that_access_the_same_bytes_are_refused() -> None:
@@ -396,7 +396,7 @@ def test_the_first_of_several_failed_checks_is_reported_and_variables_are_kept()
 
     options = CompileOptions(cost_model=SLOW, capabilities=Capabilities(concurrent_calls=4), checking=True)
     index = df.TensorSpec([SIZE], df.int32)
-    executable = Executable(optimise(step.get_concrete_function(SPEC, index, index).graph, options), options)
+    executable = build(optimise(step.get_concrete_function(SPEC, index, index).graph, options), options)
     assert regions(executable)
     inside, outside = np.arange(SIZE, dtype=np.int32), np.full(SIZE, 99, np.int32)
     x, old = normal(SIZE, SIZE), normal(SIZE, SIZE, seed=2)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.backends.llvm.executable import Executable, planned
+from dualflow.backends.llvm.compile_graph import planned
+from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.program import write
 from dualflow.core.records import replace
 

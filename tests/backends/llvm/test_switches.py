@@ -129,6 +129,7 @@ def test_several_parts_are_named_with_commas(tmp_path: Path) -> None:
         "linker",
         "pool",
         "concurrency",
+        "programs",
     ]
 
 
@@ -152,7 +153,8 @@ def test_a_part_that_does_not_exist_is_refused_at_the_first_call(tmp_path: Path)
     assert done.stdout == "[2. 2. 2.]\n"
     assert last_line(done) == (
         "dualflow.core.errors.InvalidArgumentError: DUALFLOW_DISABLE='linker,pol': there is no part 'pol' to "
-        "switch off; the parts are c_fast_call, linker, pool, product, cache, blocks, concurrency, exchanges."
+        "switch off; the parts are c_fast_call, linker, pool, product, cache, programs, blocks, concurrency, "
+        "exchanges."
     )
     assert 'program.py", line 4, in <module>' in done.stderr
     assert "importlib" not in done.stderr

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm import backend
 from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.graph.compiled import StepTime, TimedKind
 from dualflow.graph.ir import Graph
@@ -42,7 +42,7 @@ def rows(x: Any, count: Any) -> Any:
 def test_a_clock_changes_no_result(function: Callable[..., Any]) -> None:
     graph = optimised(function, SQUARE, COUNT)
     arrays = [np.linspace(-1.0, 1.0, 36, dtype=np.float32).reshape(6, 6), np.array(5, np.int32)]
-    plain, timed = (build(graph, OPTIONS).run(arrays) for build in (Executable, TimedExecutable))
+    plain, timed = (build(graph, OPTIONS).run(arrays) for build in (backend.build, TimedExecutable))
     assert [x.tobytes() for x in plain] == [x.tobytes() for x in timed]
 
 

@@ -20,6 +20,7 @@ FACILITIES = [
     "exchanges",
     "matrix product",
     "disk cache",
+    "programs on disk",
     "kept blocks",
 ]
 SOURCE_ROOT = Path(df.__file__).parents[1]

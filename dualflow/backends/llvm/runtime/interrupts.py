@@ -6,27 +6,14 @@ reads the cycle counter every few iterations, and polls after some 50 ms.
 
 from __future__ import annotations
 
-import ctypes
-import functools
-from collections.abc import Mapping
 from typing import Final
 
+from dualflow.backends.llvm.runtime import python_symbols
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule
 
 ROUTINE: Final = "poll_signals"
 _CYCLES = 1 << 27
-_CALLS = {
-    "PyGILState_Ensure": (I32, ()),
-    "PyErr_CheckSignals": (I32, ()),
-    "PyGILState_Release": (VOID, (I32,)),
-}
-
-
-@functools.cache
-def addresses() -> Mapping[str, int]:
-    """The addresses of the functions of CPython that the code calls."""
-    pointers = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _CALLS}
-    return {name: address or 0 for name, address in pointers.items()}
+_CALLS = dict(zip(python_symbols.NAMES, ((I32, ()), (I32, ()), (VOID, (I32,))), strict=True))
 
 
 def start_timer(b: Builder) -> EmittedValue:

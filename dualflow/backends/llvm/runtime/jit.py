@@ -25,7 +25,7 @@ from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObj
 from dualflow.backends.runtime import object_cache
 from dualflow.backends.runtime.digest import digest
 from dualflow.core.errors import InternalError
-from dualflow.core.locks import imported
+from dualflow.core.locks import imported, unforkable
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import logger
 
@@ -58,7 +58,7 @@ class Library:
     child may call it too.
 
     Attributes:
-        sources: the IR of all its modules.
+        sources: the IR of all its modules; none for a library that :func:`load_library` has loaded.
         report: the cost of its compilation.
         compiled: the sources that were compiled for it, not loaded from the cache.
         fallback: the reason that LLVM's linker was used although ``elf`` is available; else empty.
@@ -73,11 +73,13 @@ class Library:
         loaded: _Loaded,
         report: CompileReport,
         fallback: str,
+        exports: Sequence[str] = (),
     ) -> None:
         self.sources, self.compiled = tuple(sources), tuple(compiled)
         self.report = report
         self.fallback = fallback
-        self._addresses = {name: loaded.addresses[name] for source in sources for name in source.exports}
+        names = exports or [name for source in sources for name in source.exports]
+        self._addresses = {name: loaded.addresses[name] for name in names}
         # Not unloaded at exit: threads may be running it.
         weakref.finalize(self, loaded.unload).atexit = False
 
@@ -134,7 +136,7 @@ def compile_sources(
     process reads and links one object for all of them. ``background`` is already compiling some of them.
     """
     keys = [_key(source.text) for source in sources]
-    key = keys[0] if len(keys) == 1 else _key("\n".join(keys))
+    key = _merged_key(keys)
     stored = object_cache.load(key)
     if stored is not None:
         # An intact entry that is no object for this process is compiled again, not passed to LLVM's linker.
@@ -162,6 +164,47 @@ def compile_sources(
     if len(keys) > 1 and len(merged) == 1:
         object_cache.store(key, merged[0])
     return _linked(sources, key, merged, compiled, symbols, merge_failure)
+
+
+def load_library(key: str, exports: Sequence[str], symbols: Mapping[str, int]) -> Library | None:
+    """The library of an object that :func:`store_merged` has stored, without its text.
+
+    ``exports`` are its functions, and ``symbols`` as in :func:`compile_text`. None if the cache has no such
+    object, or one that this process can't link. Equal libraries of a process are one object.
+    """
+    with unforkable():
+        library = _loaded.get(key)
+        if library is not None:
+            return library
+        code = object_cache.load(key)
+        if code is None or elf.unavailable_reason():
+            return None
+        start = time.perf_counter()
+        try:
+            image = _load_by_elf(code, exports, symbols)
+        except (InternalError, UnsupportedObject):
+            return None
+        link_ms = 1e3 * (time.perf_counter() - start)
+        report = CompileReport(key, True, 0, len(code), 0.0, 0.0, 0.0, link_ms)
+        library = _loaded[key] = Library((), (), image, report, "", exports)
+        return library
+
+
+def store_merged(sources: Sequence[IrSource]) -> str | None:
+    """The key of the merged object of ``sources``, which are in the cache; it is stored if it is not there.
+
+    None if an object is not in the cache, or they can't be merged.
+    """
+    keys = [_key(source.text) for source in sources]
+    key = _merged_key(keys)
+    if object_cache.has(key):
+        return key
+    codes = [code for k in keys if (code := object_cache.load(k)) is not None]
+    merged, _ = _merged(codes) if len(codes) == len(keys) else ((), "")
+    if len(merged) != 1:
+        return None
+    object_cache.store(key, merged[0])
+    return key
 
 
 def _log_compiled(count: int, total: int) -> None:
@@ -223,6 +266,9 @@ class _Loaded(Protocol):
     def unload(self) -> None: ...
 
 
+_loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
+"""The libraries that :func:`load_library` has loaded, by the keys of their objects."""
+
 # Functions that LLVM may call, and that kernels may declare without an address.
 _MATHS = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim
@@ -236,9 +282,20 @@ _DECLARED = re.compile(r"^(?:declare [^@\n]*@([\w.$]+)|@([\w.$]+) = external )",
 
 
 def _key(text: str) -> str:
-    context = f"llvmlite {llvmlite.__version__}\n{target.vector_bits()} bits\n"
-    context += f"{cpu_fingerprint.fingerprint()}\n{_settings()}\n"
-    return digest((context + text).encode()).hex()
+    return digest((context() + text).encode()).hex()
+
+
+def _merged_key(keys: Sequence[str]) -> str:
+    """The key of the object that is merged from those of ``keys``."""
+    return keys[0] if len(keys) == 1 else _key("\n".join(keys))
+
+
+def context() -> str:
+    """What machine code depends on besides its text: LLVM, the vector width, the processor, the settings."""
+    return (
+        f"llvmlite {llvmlite.__version__}\n{target.vector_bits()} bits\n"
+        f"{cpu_fingerprint.fingerprint()}\n{_settings()}\n"
+    )
 
 
 @functools.cache

@@ -1,0 +1,140 @@
+"""From a graph after all passes to a linked program: plan, text, machine code.
+
+The code is shared: graphs that differ only in sizes have the same text, hence one library in this process and
+one object on disk. They differ in the parameter table.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+
+from dualflow.backends.llvm.capabilities import capabilities
+from dualflow.backends.llvm.interval_clock import IntervalClock
+from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
+from dualflow.backends.llvm.program import Program, write
+from dualflow.backends.llvm.program_image import ProgramImage
+from dualflow.backends.llvm.runtime import jit, python_symbols, threads
+from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.runtime import switches
+from dualflow.core.locks import imported, unforkable
+from dualflow.core.records import replace
+from dualflow.graph.compiled import GraphInputs
+from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
+from dualflow.ops.op_kinds import Exchange
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
+
+_libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
+
+
+def planned(graph: Graph, options: CompileOptions) -> Plan:
+    """The plan of ``graph``, in which loops and conditionals with host calls are host calls.
+
+    With a memory budget, calls run in the order for which the budget was computed.
+    """
+    capabilities_here, separate = options.capabilities & capabilities(), bool(switches.checked_side())
+    if options.memory_budget is not None:
+        capabilities_here = replace(capabilities_here, concurrent_calls=1)
+    return plan(with_host_fallbacks(graph), capabilities_here, separate=separate, costs=options.cost_model)
+
+
+def lowered(
+    graph: Graph,
+    options: CompileOptions,
+    begin: Callable[[IrSource], None] = lambda _: None,
+    clock: IntervalClock | None = None,
+) -> Lowered:
+    """The plan and the code of ``graph``; ``begin`` and ``clock`` are those of :func:`write`."""
+    layout = planned(graph, options)
+    return Lowered(graph, layout, write(layout, options, begin, clock))
+
+
+def compile_graph(graph: Graph, options: CompileOptions, clock: IntervalClock | None = None) -> LinkedProgram:
+    """The program of ``graph``, whose passes have run; ``clock`` times the steps of each call."""
+    with jit.BackgroundCompilation() as background:
+
+        def begin(source: IrSource) -> None:
+            if source not in _libraries:
+                background.begin(source)
+
+        result = lowered(graph, options, begin, clock)
+        program = result.program
+        libraries, new_library = _libraries_of(program, background)
+        pool = _pool(background) if program.parallel else None
+    return LinkedProgram(
+        image=image_of(result),
+        inputs=GraphInputs.of(graph),
+        functions={
+            name: library.address(name) for source, library in libraries.items() for name in source.exports
+        },
+        libraries=tuple(dict.fromkeys(libraries[source] for source in program.sources)),
+        new_library=new_library,
+        pool=pool,
+        loaded=False,
+        lower=lambda: result,
+    )
+
+
+def image_of(result: Lowered) -> ProgramImage:
+    """What calls read of a plan and its program."""
+    layout, program = result.plan, result.program
+    return ProgramImage(
+        inputs=layout.inputs,
+        constants=layout.constants,
+        outputs=layout.outputs,
+        temporaries=layout.temporaries,
+        table_size=layout.workspace + 1,
+        computes_sizes=layout.has_dynamic_sizes,
+        sized_by_arguments=bool(layout.argument_sizes),
+        parts=program.parts,
+        params=np.array(program.params, np.int64),
+        functions=program.functions,
+        arena_bytes=program.arena_bytes,
+        arena_param=program.arena_param,
+        size_function=program.size_function,
+        heavy=program.heavy,
+        output_shapes=program.output_shapes,
+        temporary_shapes=program.temporary_shapes,
+        standalone=program.standalone,
+        size_params=program.size_params,
+        input_sizes=program.input_sizes,
+        block_sizes=program.block_sizes,
+        memory_params=program.memory_params,
+        uses_pool=program.parallel,
+        exchanges=any(isinstance(node.op.kind, Exchange) for _, node in program.messages),
+        records_exchanges=program.records_exchanges,
+        kernels=len(program.kernels),
+        products=program.products,
+        tasks=program.tasks,
+    )
+
+
+def _libraries_of(
+    program: Program, background: jit.BackgroundCompilation
+) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
+    """The library of each of a program's sources, and the new one, if any."""
+    new = None
+    with unforkable():
+        libraries = {source: library for source in program.sources if (library := _libraries.get(source))}
+        missing = [source for source in program.sources if source not in libraries]
+        if missing:
+            symbols = {**python_symbols.addresses(), **program.addresses}
+            if switches.checked_side():
+                symbols |= imported("dualflow.backends.llvm.runtime.checked_memory").symbols()
+            symbols |= {name: library.address(name) for s, library in libraries.items() for name in s.exports}
+            new = jit.compile_sources(missing, symbols, background)
+            libraries |= dict.fromkeys(missing, new)
+            _libraries.update(dict.fromkeys(missing, new))
+        return libraries, new
+
+
+def _pool(background: jit.BackgroundCompilation) -> threads.Pool:
+    """The thread pool; once it exists, no program begins to compile its code."""
+    pool = threads.pool(background)
+    _libraries[threads.pool_source()] = pool.library
+    return pool

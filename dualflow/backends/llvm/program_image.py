@@ -1,0 +1,100 @@
+"""The image of a program: what its calls read, without graph, plan and text.
+
+An executable runs an image. It is data that ``program_cache.py`` stores on disk, so that the next process
+runs the program without the passes, the plan and the text of its kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core.records import NamedTuple
+from dualflow.core.spec import TensorSpec
+from dualflow.sizes.symbolic_sizes import SizeVariable
+
+if TYPE_CHECKING:
+    from dualflow.schedule.program_statements import CallRoutine
+
+Array = np.ndarray[Any, Any]
+OTHER_SIZES: Final = (1 << 63) - 1
+"""The status of a call whose sizes this program doesn't support; another program runs it."""
+
+
+class ProgramPart(NamedTuple):
+    """A part of a program: a host call, or an entry, which is called with the parameters from ``at`` on."""
+
+    entry: str | None
+    at: int = 0
+    host: CallRoutine | None = None
+
+
+class ProgramImage(NamedTuple):
+    """The data of a program that its calls read.
+
+    A call passes machine code a table of buffers: the inputs, the constants, the outputs, the temporaries,
+    the arena, and places for addresses that the code stores itself.
+
+    Attributes:
+        inputs: the number of inputs.
+        constants: the arrays of constants.
+        outputs: the specs of the outputs; sizes may be symbolic.
+        temporaries: the specs of the arrays that host calls read or write.
+        table_size: the number of entries of the table of buffers.
+        computes_sizes: whether the program computes sizes while it runs.
+        sized_by_arguments: whether a call computes all sizes from those of the arguments, before it runs.
+        parts: the native parts and host calls, in order.
+        params, functions, arena_bytes, arena_param, size_function, heavy, output_shapes, temporary_shapes,
+            standalone, size_params, input_sizes, block_sizes, memory_params: those of the
+            :class:`~dualflow.backends.llvm.program.Program`. An image from the disk has no ``size_params``,
+            which only host calls read.
+        uses_pool: whether a loop is parallel.
+        exchanges: whether a part exchanges tensors with other workers.
+        records_exchanges: that of the program.
+        kernels, products, tasks: the numbers of kernels, of product routines, and of tasks, for reports.
+    """
+
+    inputs: int
+    constants: tuple[Array, ...]
+    outputs: tuple[TensorSpec, ...]
+    temporaries: tuple[TensorSpec, ...]
+    table_size: int
+    computes_sizes: bool
+    sized_by_arguments: bool
+    parts: tuple[ProgramPart, ...]
+    params: Array
+    functions: Mapping[int, str]
+    arena_bytes: int
+    arena_param: int | None
+    size_function: str | None
+    heavy: bool
+    output_shapes: tuple[tuple[int, ...], ...]
+    temporary_shapes: tuple[tuple[int, ...], ...]
+    standalone: str | None
+    size_params: Mapping[SizeVariable, int]
+    input_sizes: Mapping[tuple[int, int], int]
+    block_sizes: Mapping[int, int]
+    memory_params: Mapping[int, int]
+    uses_pool: bool
+    exchanges: bool
+    records_exchanges: bool
+    kernels: int
+    products: int
+    tasks: int
+
+    @property
+    def first_output(self) -> int:
+        """The index of the first output in the table of buffers."""
+        return self.inputs + len(self.constants)
+
+    @property
+    def first_temporary(self) -> int:
+        """The index of the first temporary in the table of buffers."""
+        return self.first_output + len(self.outputs)
+
+    @property
+    def arena(self) -> int:
+        """The index of the arena in the table of buffers."""
+        return self.first_temporary + len(self.temporaries)
