@@ -35,7 +35,7 @@ class DeviceOutputs(Protocol):
 class DeviceExecutable(Protocol):
     """A compiled graph that runs on a device, and leaves its outputs there."""
 
-    graph: Graph
+    inputs: GraphInputs
 
     def run_on_device(
         self, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None = None
