@@ -390,6 +390,23 @@ def test_help_is_printed_on_request(run: Run, words: list[str]) -> None:
     assert "usage: python -m dualflow" in done.stdout
 
 
+def test_a_reader_that_ends_early_is_no_error(console: Run, tmp_path: Path) -> None:
+    console("info")  # it writes the script
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "bin" / "dualflow"), "info"],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))},
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_version_is_printed_on_request(run: Run) -> None:
     assert run("--version").stdout.strip() == f"dualflow {df.version.DUALFLOW}"
 

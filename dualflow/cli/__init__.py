@@ -143,7 +143,10 @@ def main(argv: Sequence[str] | None = None, program: str = "python -m dualflow")
         return 0
     if isinstance(result, int):
         return result
-    print(result)
+    try:
+        print(result, flush=True)
+    except BrokenPipeError:  # the reader ended, as `head` does; Python flushes once more when it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(isinstance(result, Verification) and not result.agrees)
 
 

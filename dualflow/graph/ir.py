@@ -212,8 +212,8 @@ class Graph:
         colour-blind readers can distinguish. Variables, updates and effects have their own colours and
         outlines. An .svg is dark where its reader prefers that. A wire over more than 40 rows is cut, and
         continues at a dotted box with the value's name. Three or more ops that differ in their attributes
-        alone are one box (``getitem x 31``). In a graph of 200 ops or more, consecutive ops of one Python
-        function are one box.
+        alone, and have the same readers, are one box (``getitem x 31``); eight or more with any readers. In a
+        graph of 200 ops or more, consecutive ops of one Python function are one box.
 
         Args:
             path: the file; its extension, .svg, .png or .pdf, is the format.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 
 from dualflow.backends.numba.source_lines import Lines
 from dualflow.graph.ir import Node
-from dualflow.graph.origin import origins_of
+from dualflow.graph.origin import line_label, origins_of
 
 _COLUMN = 60
 
@@ -17,7 +16,7 @@ def ops_comment(nodes: Sequence[Node]) -> str:
     """The ops of some nodes with the user's lines: ``multiply, add (model.py:3)``."""
     ops = Counter(node.op.name for node in nodes)
     what = ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in ops.items())
-    where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins_of(nodes)))
+    where = ", ".join(dict.fromkeys(map(line_label, origins_of(nodes))))
     return f"{what} ({where})" if where else what
 
 

@@ -175,16 +175,18 @@ def _counted(names: tuple[str, ...]) -> str:
 
 
 def _joined(lines: tuple[str, ...]) -> str:
-    """Lines such as ``train.py:3, train.py:4, model.py:9``, grouped by file.
+    """Labels of lines, grouped by file or by cell of a notebook.
 
     >>> _joined(("train.py:3", "train.py:4", "model.py:9"))
     'train.py:3,4 model.py:9'
+    >>> _joined(("cell 3, line 4", "cell 3, line 5", "cell 12, line 1"))
+    'cell 3, line 4,5 cell 12, line 1'
     """
-    files: dict[str, list[str]] = {}
+    numbers: dict[str, list[str]] = {}
     for line in lines:
-        file, _, number = line.rpartition(":")
-        files.setdefault(file, []).append(number)
-    return " ".join(f"{file}:{','.join(numbers)}" for file, numbers in files.items())
+        prefix = line.rstrip("0123456789")
+        numbers.setdefault(prefix, []).append(line.removeprefix(prefix))
+    return " ".join(f"{prefix}{','.join(own)}" for prefix, own in numbers.items())
 
 
 def _plural(count: int, what: str) -> str:

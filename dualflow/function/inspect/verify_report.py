@@ -79,7 +79,8 @@ class Verification:
     def __str__(self) -> str:
         call = f"{self.name}({self.arguments})"
         if self.agrees:
-            return f"{call} agrees: eager and compiled are {_difference_text(self.difference)}"
+            distance = _difference_text(self.difference) if self.difference.largest else "equal"
+            return f"{call} agrees: eager and compiled are {distance}"
         lines = [f"{call} is divided into invalid kernels: {fault}" for fault in self.faults]
         lines += [f"{call} uses a value that was read while it was traced: {read}" for read in self.frozen]
         if not self.difference.agrees:

@@ -101,6 +101,10 @@ def test_the_report_reports_line_element_and_distance() -> None:
     assert "at [1, 0]" in text
 
 
+def test_equal_results_are_reported_as_equal() -> None:
+    assert str(df.verify(lambda x: x * 2.0, df.ones([3]))).endswith(" agrees: eager and compiled are equal")
+
+
 def test_an_op_hidden_after_one_that_agrees_is_found() -> None:
     def f(x):
         y = run(WRONG, x)

@@ -181,6 +181,17 @@ def test_repeated_equal_ops_are_one_box(traced) -> None:
     assert boxes[2].inputs == 1
 
 
+def test_many_repeated_ops_are_one_box_whatever_reads_them_and_few_are_not(traced) -> None:
+    def total(x):
+        parts = [x[i] for i in range(x.shape[0])]
+        return df.add_n(parts)
+
+    many, few = [[box.title for box in diagram(traced(total, [n])).boxes] for n in (31, 4)]
+    assert "getitem \N{MULTIPLICATION SIGN} 31" in many
+    assert "getitem" not in many
+    assert few.count("getitem") == 4
+
+
 def names_in(drawn: Diagram) -> list[str]:
     """The names of all values that boxes compute, at all depths."""
     inside = [name for box in drawn.boxes for _, panel in box.panels for name in names_in(panel)]
@@ -355,7 +366,9 @@ def test_lines_of_a_notebook_name_the_cell(tmp_path: Path) -> None:
         "shell = InteractiveShell.instance()\n"
         "shell.run_cell('import dualflow as df', store_history=True)\n"
         "shell.run_cell('def f(x):\\n    return df.exp(x)', store_history=True)\n"
-        "shell.run_cell('print(df.function(f).get_concrete_function(df.TensorSpec([])).graph)')\n"
+        "shell.run_cell('c = df.function(f).get_concrete_function(df.TensorSpec([]))\\nprint(c.graph)')\n"
+        "shell.run_cell('print(c.kernels)')\n"
     )
     done = run_forked(["-c", program], env={**os.environ, "IPYTHONDIR": str(tmp_path)})
     assert "exp(%x)   # cell 2, line 2" in done.stdout
+    assert "# exp (cell 2, line 2)" in done.stdout

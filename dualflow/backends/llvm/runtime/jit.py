@@ -211,7 +211,8 @@ def _log_compiled(count: int, total: int) -> None:
     """Log that LLVM has compiled modules of a library, if compiles are logged."""
     log = logger("compile")
     if log is not None:
-        log.info("LLVM compiled %d of %d modules; the others were on disk", count, total)
+        others = "" if count == total else "; the others were on disk"
+        log.info("LLVM compiled %d of %d modules%s", count, total, others)
 
 
 class BackgroundCompilation:
