@@ -20,6 +20,7 @@ FAULTS = {
     "dtype": DIFFERENT + r"all_reduce of float64\[4\] on worker 1",
     "function": DIFFERENT + r"all_gather of float32\[any\] on worker 1",
     "hang": r"Worker 0 has waited 8 s \(timeout=\) in exchange 4.* for worker 1, File .*faults.py\", line",
+    "interrupt": r"Worker 1 has failed: KeyboardInterrupt",
     "version": r"Worker 1 runs dualflow 9.9, and worker 0 runs",
 }
 IN_EACH_RUN = ("kill", "steps", "shape")
@@ -37,7 +38,8 @@ def test_a_fault_of_one_worker_ends_all_and_is_named(fault: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("fault", "form"), [("steps", "loop"), ("hang", "loop"), ("shape", "loop"), ("shape", "any-size")]
+    ("fault", "form"),
+    [("steps", "loop"), ("hang", "loop"), ("interrupt", "loop"), ("shape", "loop"), ("shape", "any-size")],
 )
 def test_a_fault_is_named_in_loops_and_with_dynamic_sizes(fault: str, form: str) -> None:
     ended: subprocess.CompletedProcess[str] = launch([str(PROGRAM), fault, form], 2, timeout=100)

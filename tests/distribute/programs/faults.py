@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -61,4 +62,6 @@ if is_second:
             strategy.gather(df.ones([4]), axis=0)
         case "hang":
             time.sleep(1000)
+        case "interrupt":
+            threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
 exchange(df.ones([4]), 1_000_000)
