@@ -15,11 +15,11 @@ INTRODUCTION = """\
 
 Libraries written for TensorFlow, which run unchanged with dualflow in TensorFlow's place: `import tensorflow`
 gives dualflow. `python tests/clients/run.py NAME` installs one of them into an environment of its own, and
-runs its tests, or a program of ours where its packages have none. Run your own program so by [`dualflow
-run`](../from_tensorflow_2.md).
+runs its tests, or a program of ours if its package has no tests. [`dualflow run`](../from_tensorflow_2.md)
+runs your own program in the same way.
 
-*Passes here* is the number that must pass, *on TensorFlow* how many pass on TensorFlow 2.21 with the same
-versions.
+*Passes here* is the number that must pass, *on TensorFlow* the number that pass on TensorFlow 2.21 with the
+same versions; it is empty if they have not run there.
 
 | library | version | what runs | passes here | on TensorFlow |
 | :--- | :--- | :--- | ---: | ---: |

@@ -353,6 +353,19 @@ def test_chromium_shows_the_page_without_errors(report: Comparison, browser: Pag
     assert browser.errors == []
 
 
+def test_on_paper_the_page_is_light_and_legends_have_colours(
+    report: Comparison, browser: Page, tmp_path: Path
+) -> None:
+    report.save(tmp_path / "report.html")
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.command("Emulation.setEmulatedMedia", media="print", features=dark)
+    browser.open(tmp_path / "report.html")
+    assert browser.value("getComputedStyle(document.body).color") == "rgb(22, 25, 29)"
+    swatch = "document.querySelector('.timeline + .legend i')"
+    assert browser.value(f"getComputedStyle({swatch}).printColorAdjust") == "exact"
+    browser.command("Emulation.setEmulatedMedia", media="", features=[])
+
+
 def test_the_page_has_the_numbers_of_the_steps_that_it_leaves_out(
     report: Comparison, browser: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

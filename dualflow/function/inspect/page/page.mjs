@@ -515,7 +515,8 @@ function roofline(view) {
       if (step[LINES].length) mark.dataset.lines = step[LINES].join(" ");
       svg.append(mark);
     }
-    for (const { step, intensity, speed } of points.filter((p) => p.step[KERNEL]).slice(0, 12)) {
+    const firstPoints = new Map(points.filter((p) => p.step[KERNEL]).reverse().map((p) => [p.step[KERNEL], p]));
+    for (const { step, intensity, speed } of [...firstPoints.values()].slice(-12)) {
       svg.append(label(step[KERNEL], x(intensity) + 8, y(speed) + 4, { class: "quiet" }));
     }
   }));
