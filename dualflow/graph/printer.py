@@ -167,7 +167,7 @@ def _without_text(node: Node, name: str, value: Any) -> str:
     if node.effect is Effect.PYTHON:
         remedy = "Saved graphs call no Python; write the function in ops."
     elif node.op is CUSTOM:
-        remedy = "Inside of a branch or loop gradient functions have none; call the function outside of it."
+        remedy = "Its function can't be traced inside of a branch or loop; call it outside."
     elif "compute" in node.attrs:
         remedy = "It needs dynamic sizes of the trace as numbers; give it known sizes by a TensorSpec."
     else:

@@ -62,15 +62,35 @@ def test_a_gradient_that_reads_random_numbers_is_refused(tmp_path):
         df.saved_model.save(module, tmp_path)
 
 
-def test_a_gradient_inside_of_a_branch_is_refused_with_its_line(tmp_path):
+def test_a_gradient_inside_of_a_branch_is_kept(tmp_path):
     module = df.Module()
+    module.scale = SCALE
     module.f = df.function(
         lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: bent(x), lambda: x),
         input_signature=[df.TensorSpec([3])],
     )
-    with pytest.raises(
-        InvalidArgumentError, match=r"call the function outside(.|\n)*test_custom_gradients.py"
-    ):
+    df.saved_model.save(module, tmp_path)
+    x, results = df.constant([1.0, 2.0, 3.0]), []
+    for model in (module, df.saved_model.load(tmp_path)):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = model.f(x)
+        results.append(tape.gradient(y, [x, model.scale]))
+    for mine, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_a_gradient_of_values_inside_of_a_branch_is_refused_with_its_line(tmp_path):
+    @df.custom_gradient
+    def of_values(x: Any) -> Any:
+        return x * 2.0, lambda upstream: upstream * x.numpy()
+
+    module = df.Module()
+    module.f = df.function(
+        lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: of_values(x), lambda: x),
+        input_signature=[df.TensorSpec([3])],
+    )
+    with pytest.raises(InvalidArgumentError, match=r"can't be traced(.|\n)*test_custom_gradients.py"):
         df.saved_model.save(module, tmp_path)
 
 

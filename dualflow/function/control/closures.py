@@ -50,6 +50,7 @@ def close_over(bodies: Sequence[Body], leading: int, *, test: Body | None = None
         leading: the number of arguments, and of outputs, before the variables.
         test: the loop condition, appended as the last graph; it returns no variables.
     """
+    bodies = [body.with_gradients() for body in bodies]
     all_bodies = [*bodies] if test is None else [*bodies, test]
     written = {key: variable for body in bodies for key, (variable, _) in body.writes.items()}
     reads = {key: source for body in all_bodies for key, (source, _) in body.reads.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dualflow.core import dispatch
@@ -10,6 +11,13 @@ from dualflow.core.dispatch import Engine
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
+from dualflow.function.control.gradient_graphs import (
+    Gradients,
+    UntraceableGradient,
+    has_gradient_function,
+    traced_gradient,
+    with_gradient_graphs,
+)
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
@@ -25,12 +33,16 @@ class Body(NamedTuple):
         arguments: the inputs for the function's arguments.
         structure: the structure of the result.
         outputs: the leaves of the result.
+        gradients: graphs of its custom gradient functions; see :meth:`with_gradients`.
+        node_count: the number of its nodes, before those of the gradients; None for all.
     """
 
     tracer: Tracer
     arguments: tuple[Value, ...]
     structure: Structure
     outputs: tuple[Value, ...]
+    gradients: Gradients = {}  # noqa: RUF012  # never changed
+    node_count: int | None = None
 
     @property
     def reads(self) -> dict[int, tuple[Any, Value]]:
@@ -45,11 +57,25 @@ class Body(NamedTuple):
 
     def graph(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
         """The body as a graph, without dead nodes."""
-        nodes = self.tracer.builder.nodes
+        nodes = self.tracer.builder.nodes[: self.node_count]
         effects = [n for n in nodes if n.effect is not None]
         needed, _ = ancestors(outputs, inputs, effects)
         live: list[Node] = [n for n in nodes if n in needed]
-        return Graph(self.tracer.name, tuple(inputs), tuple(live), tuple(outputs))
+        graph = Graph(self.tracer.name, tuple(inputs), tuple(live), tuple(outputs))
+        return with_gradient_graphs(graph, self.gradients)
+
+    def with_gradients(self) -> Body:
+        """This body with its custom gradient functions as graphs, which capture what these read.
+
+        A gradient function holds tensors of the body's trace, but the body's gradient is another trace. A
+        function that can't be traced stays, and raises when the gradient is computed.
+        """
+        nodes = list(self.tracer.builder.nodes)
+        gradients = {}
+        for node in filter(has_gradient_function, nodes):
+            with suppress(UntraceableGradient):
+                gradients[node] = traced_gradient(self.tracer, node)
+        return self._replace(gradients=gradients, node_count=len(nodes)) if gradients else self
 
 
 def trace_body(
@@ -76,7 +102,7 @@ def trace_body(
 
 def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
     """The graph of ``function``, a function from tensors to a list of tensors, without captures."""
-    body = trace_body(function, specs, lambda tensors: tensors)
+    body = trace_body(function, specs, lambda tensors: tensors).with_gradients()
     assert not body.reads, "a body reads nothing but its inputs"
     return body.graph(body.arguments, body.outputs)
 
