@@ -105,6 +105,15 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
         return f"{self._name}:0"
 
     @property
+    def _trainable(self) -> bool:
+        """:attr:`trainable`, which libraries set by TensorFlow's internal name."""
+        return self.trainable
+
+    @_trainable.setter
+    def _trainable(self, value: bool) -> None:
+        self.trainable = value
+
+    @property
     def shape(self) -> Shape:  # type: ignore[override]  # a property here
         return self._spec.shape
 

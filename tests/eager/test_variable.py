@@ -220,3 +220,13 @@ def test_choices_for_replicas_are_read_back():
     assert v.aggregation is df.VariableAggregation.MEAN
     assert v.synchronization is df.VariableSynchronization.AUTO
     assert df.Variable(0.0).aggregation is df.VariableAggregation.NONE
+
+
+def test_a_library_freezes_a_variable_by_the_internal_name() -> None:
+    module = df.Module()
+    module.weight = df.Variable(1.0)
+    module.weight._trainable = False
+    assert not module.weight.trainable
+    assert module.trainable_variables == ()
+    module.weight._trainable = True
+    assert len(module.trainable_variables) == 1
