@@ -28,7 +28,7 @@ _TENSORS: Final = (AbstractTensor, AbstractVariable)
 
 
 def as_indices(item: Any) -> Any:
-    """The integers or bools of an array, a tensor or a list; None for other items.
+    """The integers or bools of an array, a tensor, a list or a tuple; None for other items.
 
     Raises:
         DTypeError: elements of other kinds.
@@ -38,7 +38,7 @@ def as_indices(item: Any) -> Any:
         indices = item
     elif isinstance(item, AbstractComposite):
         indices = item.__as_tensor__()
-    elif isinstance(item, list):
+    elif isinstance(item, list | tuple):
         indices = convert_to_tensor(item) if holds_tensors(item) else _from_list(item)
     elif isinstance(item, range) or hasattr(item, "__array__"):
         indices = np.asarray(item)
@@ -53,7 +53,7 @@ def as_indices(item: Any) -> Any:
     return indices
 
 
-def _from_list(item: list[Any]) -> Any:
+def _from_list(item: Sequence[Any]) -> Any:
     try:
         indices = np.asarray(item)
     except ValueError:

@@ -250,7 +250,8 @@ def getitem(x: Any, key: Any) -> Tensor:
 
     Slices are clamped to the axis, as in Python; integers are not. Arrays, tensors and lists of integers pick
     along their axis; several of them broadcast and pick points. A list is an array too, where TensorFlow
-    reads it as a tuple; with a slice in it, it is a tuple here as well. A mask picks where it holds.
+    reads it as a tuple; with a slice in it, it is a tuple here as well. A tuple in the tuple of indices is an
+    array, too. A mask picks where it holds.
 
     Raises:
         OutOfRangeError: an integer is outside its axis.

@@ -36,7 +36,7 @@ def picks(draw):
         if kind == "array":
             key.append(integers(size, draw(st.sampled_from([common, (1,), ()]))))
         elif kind == "list":
-            key.append(integers(size, common).tolist())
+            key.append(draw(st.sampled_from([list, tuple]))(integers(size, common).tolist()))
         elif kind == "mask":
             key.append(np.arange(size) % 2 == 0)
         elif kind == "int":
