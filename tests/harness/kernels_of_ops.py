@@ -21,7 +21,7 @@ from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY
 from dualflow.ops.testing.cases import Case, cases
 
-DTYPES = ("float32", "int32", "bool")
+DTYPES = ("float32", "int32", "bool", "complex64")
 
 
 def plain_cases() -> Iterator[Case]:

@@ -70,7 +70,7 @@ def source(kernel: Kernel, lanes: int, support: CSupport) -> CKernel:
     return CKernelWriter(kernel, lanes, support).source()
 
 
-class _CKernelMaths(CMaths):
+class CKernelMaths(CMaths):
     """The scalar ops of a kernel, with positions and checks.
 
     Attributes:
@@ -109,7 +109,7 @@ class CKernelWriter:
     def __init__(self, kernel: Kernel, lanes: int, support: CSupport) -> None:
         self.kernel, self.support = kernel, support
         self.lines = CLines()
-        self.maths = _CKernelMaths(self)
+        self.maths = self._maths()
         self.checks: dict[tuple[str, Node], int] = {}
         self.dtypes = dict(enumerate(kernel.buffers))
         self.stored = {s.access.buffer for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Store)}
@@ -120,6 +120,10 @@ class CKernelWriter:
         self.vectors = 0
         self.exact: frozenset[Register] = frozenset()
         self.names = register_names(kernel)
+
+    def _maths(self) -> CKernelMaths:
+        """The namespace of scalar ops."""
+        return CKernelMaths(self)
 
     def source(self) -> CKernel:
         kernel = self.kernel

@@ -26,7 +26,7 @@ def type_name(dtype: DType) -> str:
 
 
 def c_type(dtype: DType) -> str:
-    """The C type of an element.
+    """The C type of an element; that of float16 holds its bits, for kernels that only move and cast it.
 
     >>> from dualflow.core.dtypes import bool_, complex64, uint8
     >>> c_type(uint8), c_type(bool_), c_type(complex64)
@@ -35,7 +35,7 @@ def c_type(dtype: DType) -> str:
     if dtype.is_complex:
         return "float _Complex" if dtype.size == 8 else "double _Complex"
     if dtype.is_floating:
-        return {4: "float", 8: "double"}[dtype.size]
+        return {2: "uint16_t", 4: "float", 8: "double"}[dtype.size]
     return "bool" if dtype.is_bool else f"{'u' if dtype.is_unsigned else ''}int{8 * dtype.size}_t"
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dualflow.backends.opencl.devices import FLOAT64, current_device
+from dualflow.backends.opencl.routines import joins
+from dualflow.core.dtypes import float16
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
+from dualflow.ops.op_kinds import Elementwise, Scatter
 from dualflow.schedule.call_reports import host_report
 from dualflow.schedule.operands import CallKind, kind_of
+from dualflow.schedule.scatter_calls import join_of
 
 VECTOR_BITS = 256
 """The vector width for which blocks of lane loops are planned."""
-_DTYPES = "?bBhHiIlLqQf"  # as the characters of NumPy's dtypes
+_DTYPES = "?bBhHiIlLqQefF"  # as the characters of NumPy's dtypes
 
 
 def capabilities() -> Capabilities:
@@ -21,7 +25,7 @@ def capabilities() -> Capabilities:
         NotFoundError: there is no device.
     """
     return Capabilities(
-        dtypes=_DTYPES + ("d" if current_device().float64 else ""),
+        dtypes=_DTYPES + ("dD" if current_device().float64 else ""),
         integer_products=False,
         strided_host_calls=False,
         fourier=False,
@@ -43,8 +47,18 @@ def host_reason(node: Node, dtypes: str) -> str:
     inner = () if body is None else (*body.inputs, *(v for n in body.nodes for v in n.outputs))
     for value in (*inner, *node.inputs, *node.outputs):
         dtype = value.spec.dtype
-        if dtype.char == "d" and "d" not in dtypes:
+        if dtype.char in "dD" and "d" not in dtypes:
             return f"the device has no float64: it lacks the extension {FLOAT64}"
         if dtype.char not in dtypes or dtype.narrow:
             return f"no OpenCL kernel for {dtype.name}"
+    if any(map(_reads_precision_of_float16, (node,) if body is None else body.nodes)):
+        return "kernels compute float16 in float32, and this op depends on the precision"
+    if isinstance(node.op.kind, Scatter) and not joins(node.output.spec.dtype, join_of(node)):
+        return f"no OpenCL kernel combines {node.output.spec.dtype.name} in a scatter"
     return ""
+
+
+def _reads_precision_of_float16(node: Node) -> bool:
+    kind = node.op.kind
+    is_exact = isinstance(kind, Elementwise) and kind.depends_on_precision
+    return is_exact and any(v.spec.dtype is float16 for v in node.inputs)

@@ -1,8 +1,9 @@
 """OpenCL C as a dialect of the C renderer: its types, and the functions that scalar ops call.
 
 The C renderer writes C11's names. Most of what differs in OpenCL C is a name, which :data:`PREAMBLE` defines.
-Three things have no definition: reading the bits of a number as another type, fused multiply-add, and buffers
-of booleans, which a kernel reads as bytes.
+These have no definition: reading the bits of a number as another type, fused multiply-add, and buffers of
+booleans, which a kernel reads as bytes. Complex numbers are pairs, vectors of two elements. A float16 is its
+bits, as kernels only move it and cast it: by arithmetic of integers, for which a device needs no extension.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 from dualflow.backends.c.support import CSupport
 from dualflow.backends.c.values import c_type, type_name
-from dualflow.core.dtypes import DType, float32, float64
+from dualflow.core.dtypes import DType, complex64, complex128, float32, float64
 
 _INTEGERS: Final = {
     "int8_t": ("char", "CHAR"),
@@ -22,6 +23,10 @@ _INTEGERS: Final = {
 _NAMES: Final = """\
 #define ceilf ceil
 #define copysignf copysign
+#define cimag(z) ((z).y)
+#define cimagf(z) ((z).y)
+#define creal(z) ((z).x)
+#define crealf(z) ((z).x)
 #define cosf cos
 #define fabsf fabs
 #define floorf floor
@@ -34,6 +39,18 @@ _NAMES: Final = """\
 #define truncf trunc
 """
 """C's functions of floats. Those of OpenCL are overloaded, so that none has a suffix."""
+
+
+_FROM_FLOAT16: Final = """\
+static inline float df_from_f16(ushort bits)
+{
+    const uint exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const uint special = exponent == 31 ? 0x7f800000 : exponent + 112 << 23;
+    const float normal = as_float(special | mantissa << 13);
+    const float magnitude = exponent == 0 ? (float)mantissa * 5.9604644775390625e-08f : normal;
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+"""
 
 
 def _preamble() -> str:
@@ -60,6 +77,12 @@ PREAMBLE: Final = _preamble()
 """The first lines of each program."""
 
 
+def program(*pieces: str) -> str:
+    """The text of a program: the preamble and ``pieces``, with OpenCL's types of pairs."""
+    text = "\n".join([PREAMBLE, *pieces])
+    return text.replace("float _Complex", "float2").replace("double _Complex", "double2")
+
+
 def buffer_type(dtype: DType) -> str:
     """The type of an element in memory: a boolean is a byte, since devices choose the size of ``bool``.
 
@@ -77,7 +100,40 @@ class OpenCLSupport(CSupport):
         for dtype in (float32, float64):
             if name == f"multiply_add_{type_name(dtype)}":
                 return self._multiply_add(name, dtype)
+        for dtype in (complex64, complex128):
+            if name == f"complex_{type_name(dtype)}":
+                return self._complex(name, dtype)
         return super().primitive(name)
+
+    def _complex(self, name: str, dtype: DType) -> str:
+        """The pair of two parts."""
+        c, part = c_type(dtype), c_type(dtype.real)
+        text = f"static inline {c} df_{name}({part} re, {part} im)\n{{\n    return ({c})(re, im);\n}}\n"
+        return self.add(f"df_{name}", text)
+
+    def from_float16(self) -> str:
+        """The name of the function that casts the bits of a float16 to float32."""
+        return self.add("df_from_f16", _FROM_FLOAT16)
+
+    def to_float16(self, dtype: DType) -> str:
+        """The name of the function that rounds a float to the bits of a float16, ties to even."""
+        name = f"df_{type_name(dtype)}_to_f16"
+        bits, mantissa = ("uint", 23) if dtype.size == 4 else ("ulong", 52)
+        bias, dropped = (1 << 8 * dtype.size - mantissa - 2) - 1, mantissa - 10
+        c, suffix = c_type(dtype), "f" if dtype.size == 4 else ""
+        text = f"""\
+static inline ushort {name}({c} x)
+{{
+    const {c} magnitude = fabs(x);
+    const ushort sign = signbit(x) ? 0x8000 : 0;
+    if (!(magnitude < 65520{".0" + suffix})) return sign | (magnitude == magnitude ? 0x7c00 : 0x7e00);
+    if (magnitude < 6.103515625e-05{suffix}) return sign | (ushort)rint(magnitude * 16777216.0{suffix});
+    {bits} rounded = as_{bits}(magnitude) - (({bits}){bias - 15} << {mantissa});
+    rounded += ((({bits})1 << {dropped - 1}) - 1) + (rounded >> {dropped} & 1);
+    return sign | (ushort)(rounded >> {dropped});
+}}
+"""
+        return self.add(name, text)
 
     def _multiply_add(self, name: str, dtype: DType) -> str:
         """``x * y + z``, rounded once: devices have an instruction for it, and so has the default backend."""

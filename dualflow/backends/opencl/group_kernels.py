@@ -228,7 +228,10 @@ class GroupWriter(OpenCLWriter):
     # Memory
 
     def _store(self, store: ks.Store) -> None:
-        """Write a store: outside of lanes one member stores, after all have read what it overwrites."""
+        """Write a store: outside of lanes one member stores, after all have read what it overwrites.
+
+        PoCL 3.1 loses a conditional store which a loop follows, unless there is a barrier between them.
+        """
         if self.in_lanes:
             super()._store(store)
             return
@@ -236,6 +239,8 @@ class GroupWriter(OpenCLWriter):
             self.lines.add(_BARRIER)
         with self.lines.block(f"if ({'lane' if self.in_block else 'member'} == 0)"):
             super()._store(store)
+        if not self.in_block:
+            self.lines.add(_BARRIER)
 
     def _free_scratch(self) -> None:
         """Write the barrier after which the group's scratch memory may be overwritten."""

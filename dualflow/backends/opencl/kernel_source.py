@@ -21,9 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.backends.c.kernel_source import CKernelWriter
-from dualflow.backends.c.values import CLines, without_unused
-from dualflow.backends.opencl.dialect import PREAMBLE, OpenCLSupport, buffer_type
+import numpy as np
+
+from dualflow.backends.c.kernel_source import CKernelMaths, CKernelWriter
+from dualflow.backends.c.values import CLines, CValue, without_unused
+from dualflow.backends.opencl.dialect import OpenCLSupport, buffer_type, program
+from dualflow.core.dtypes import DType, float16, float32
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.schedule import kernel_statements as ks
@@ -59,6 +62,28 @@ class OpenCLKernel:
     group: int
 
 
+class _OpenCLMaths(CKernelMaths):
+    """The scalar ops of a kernel; a float16 is its bits, which only casts read."""
+
+    support: OpenCLSupport
+
+    def constant(self, number: float, dtype: DType) -> CValue:
+        if dtype is float16:
+            return CValue(str(np.float16(number).view(np.uint16)), dtype)
+        return super().constant(number, dtype)
+
+    def cast(self, x: CValue, dtype: DType) -> CValue:
+        """The same number in another dtype; it is rounded to float16 once."""
+        if x.dtype is dtype:
+            return x
+        if x.dtype is float16:
+            return self.cast(self.called(self.support.from_float16(), x, dtype=float32), dtype)
+        if dtype is not float16:
+            return super().cast(x, dtype)
+        wide = x if x.dtype.is_floating else self.cast(x, float32)  # exact, or infinite in float16
+        return self.called(self.support.to_float16(wide.dtype), wide, dtype=float16)
+
+
 class OpenCLWriter(CKernelWriter):
     """Writes one kernel as OpenCL C.
 
@@ -75,6 +100,9 @@ class OpenCLWriter(CKernelWriter):
 
     support: OpenCLSupport
     group = 0
+
+    def _maths(self) -> CKernelMaths:
+        return _OpenCLMaths(self)
 
     def __init__(self, kernel: Kernel, lanes: int, num_parallel: int) -> None:
         super().__init__(kernel, lanes, OpenCLSupport())
@@ -93,9 +121,8 @@ class OpenCLWriter(CKernelWriter):
         if self.checks:
             lines = ["        int failed = 0;", *lines]
             lines.append("        if (failed != 0) atomic_min(status, first_check + failed);")
-        text = "\n".join(
-            [
-                PREAMBLE,
+        text = program(
+            *[
                 *self.support.pieces(),
                 f"__kernel {self._attributes()}void {KERNEL}({', '.join(self._declared(scratch))})",
                 "{",

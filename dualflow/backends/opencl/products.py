@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from dualflow.backends.c.values import c_type
-from dualflow.backends.opencl.dialect import PREAMBLE
+from dualflow.backends.opencl.dialect import program
 from dualflow.backends.opencl.kernel_source import KERNEL
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
@@ -114,7 +114,7 @@ def window_parameters(axes: int) -> str:
 
 def product(form: ProductForm) -> str:
     """The program of a product: ``out = scale * (x @ y)``, or ``out = addend + scale * (x @ y)``."""
-    return "\n".join([PREAMBLE, _ProductWriter(form).text()])
+    return program(_ProductWriter(form).text())
 
 
 class _ProductWriter:
@@ -342,4 +342,4 @@ __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, c
     }}
 }}
 """
-    return "\n".join([PREAMBLE, text])
+    return program(text)

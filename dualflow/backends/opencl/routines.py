@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dualflow.backends.c.source_maths import CMaths
 from dualflow.backends.c.values import CLines, CValue, c_type
-from dualflow.backends.opencl.dialect import PREAMBLE, OpenCLSupport, buffer_type
+from dualflow.backends.opencl.dialect import OpenCLSupport, buffer_type, program
 from dualflow.backends.opencl.kernel_source import KERNEL
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, float16
+
+
+def joins(element: DType, join: str) -> bool:
+    """Whether a scatter combines elements with an op: float16 is only put, pairs are put and added."""
+    if element is float16:
+        return join == "put"
+    return not element.is_complex or join in ("put", "add")
 
 
 def scatter(element: DType, index: DType, depth: int, join: str) -> str:
@@ -50,7 +57,7 @@ __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, c
     }}
 }}
 """
-    return "\n".join([PREAMBLE, *support.pieces(), text])
+    return program(*support.pieces(), text)
 
 
 def indices_inside(index: DType, depth: int) -> str:
@@ -67,7 +74,7 @@ __kernel void {KERNEL}(__global uchar *b0, const long at0{sizes}, const long ite
     }}
 }}
 """
-    return "\n".join([PREAMBLE, text])
+    return program(text)
 
 
 def _inside(depth: int, row: str) -> str:

@@ -69,6 +69,40 @@ def positions(x: Any, i: Any) -> Any:
     )
 
 
+def pairs(x: Any, y: Any) -> Any:
+    """Complex numbers of both sizes: computed, moved, reduced and put in place."""
+    z, w = df.complex(x, y * x), df.cast(df.complex(y, y), df.complex128)
+    return (
+        z * (2.0 + 1j) / (z + 3.0),
+        df.abs(z),
+        df.transpose(df.math.conj(z))[::-1],
+        df.concat([z[:2], z[3:4]], 0),
+        df.reduce_sum(z, 1),
+        df.gather(w, [3, 1]) * w[:2],
+        df.tensor_scatter_nd_update(w, [[1]], w[:1]),
+        df.where(x > 0.0, z, 1j * z),
+        df.fill([3], 1.5 + 2j),
+    )
+
+
+def halves(x: Any, y: Any) -> Any:
+    """float16: computed in float32 and rounded, cast from and to other dtypes, moved and reduced."""
+    h, exact = df.cast(x, df.float16), df.constant([65504.0, 65520.0, 6e-8, np.nan, -np.inf], df.float64)
+    return (
+        df.nn.softmax(h * df.cast(y, df.float16)),
+        df.reduce_sum(h, 1),
+        df.argmax(h, 1),
+        df.pad(df.transpose(h), [[1, 0], [0, 2]], constant_values=df.constant(1.5, df.float16)),
+        df.gather(h, [36, 0]),
+        df.cast(exact, df.float16),
+        df.cast(df.cast(df.constant([7, 2049, 2**40, -70000], df.int64), df.float16), df.int32),
+        df.cast(h * 100.0, df.int8),
+        df.cast(h, df.bool),
+        df.cast(h, df.complex64),
+        df.cast(exact / 3.0, df.float16),
+    )
+
+
 @pytest.mark.parametrize(
     ("f", "inputs"),
     [
@@ -80,8 +114,21 @@ def positions(x: Any, i: Any) -> Any:
         (lambda x: df.logical_and(x, df.logical_not(x[::-1])), (INTEGERS > 0,)),
         (lambda: df.random.stateless_normal([1000], [1, 2]), ()),
         (lambda x: df.exp(x) * x + df.cast(df.sqrt(x), df.float64), (np.linspace(0, 9, 11),)),
+        (pairs, (X, COLUMN)),
+        (halves, (X, COLUMN)),
     ],
-    ids=["elementwise", "reductions", "layouts", "positions", "integers", "booleans", "random", "float64"],
+    ids=[
+        "elementwise",
+        "reductions",
+        "layouts",
+        "positions",
+        "integers",
+        "booleans",
+        "random",
+        "float64",
+        "complex",
+        "float16",
+    ],
 )
 def test_kernels_have_the_bits_of_the_default_backend(f: Callable[..., Any], inputs: Any) -> None:
     check_same_bits(f, *inputs)
@@ -187,10 +234,11 @@ def test_results_are_equal_to_the_bit_on_each_run() -> None:
     ("f", "reason"),
     [
         (lambda x: df.sort(x), "NumPy sorts"),
-        (lambda x: df.cast(x, df.complex64) * 2j, "complex64"),
-        (lambda x: df.exp(df.cast(x, df.float16)), "no OpenCL kernel for float16"),
+        (lambda x: df.exp(df.cast(x, df.bfloat16)), "no OpenCL kernel for bfloat16"),
+        (lambda x: df.math.nextafter(df.cast(x, df.float16), df.cast(x, df.float16) + 1.0), "precision"),
+        (lambda x: df.scatter_nd([[0]], df.cast(x[:1], df.float16), [3, 50]), "float16 in a scatter"),
     ],
-    ids=["sort", "complex", "float16"],
+    ids=["sort", "bfloat16", "precision of float16", "sum of float16"],
 )
 def test_what_runs_on_the_host_is_reported_with_its_reason(f: Callable[..., Any], reason: str) -> None:
     function = on_device(f)

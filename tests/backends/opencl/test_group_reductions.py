@@ -13,7 +13,10 @@ import dualflow as df
 
 require_module("pyopencl")
 
-from dualflow.backends.opencl.executable import OpenCLExecutable  # noqa: E402  # it imports pyopencl
+import pyopencl as cl  # noqa: E402
+
+from dualflow.backends.opencl.devices import current_device  # noqa: E402  # they import pyopencl
+from dualflow.backends.opencl.executable import OpenCLExecutable  # noqa: E402
 from dualflow.backends.opencl.steps import Launch, walk_steps  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -120,6 +123,18 @@ def test_one_program_reduces_rows_of_any_length() -> None:
 
 def test_rows_without_elements_have_the_neutral_value() -> None:
     check_same_bits(lambda x: (df.reduce_sum(x, 1), df.reduce_max(x, 1), df.reduce_sum(x)), normal(4, 0))
+
+
+def test_results_of_a_row_are_stored_before_another_stage_begins() -> None:
+    def f(x: Any) -> Any:
+        return df.reduce_sum(x, 1), df.argmax(x, 1), df.nn.softmax(x * 2.0), df.cast(x, df.complex64)
+
+    memory, x = current_device().memory, normal(37, 50)
+    buffers = [memory.allocate(37 * 8, "what no kernel has written") for _ in range(4)]
+    for buffer in buffers:
+        cl.enqueue_fill_buffer(current_device().queue, buffer, np.int64(-7), 0, buffer.size)
+        memory.release(buffer)
+    check_same_bits(f, x)
 
 
 def test_a_variable_is_normalised_in_place() -> None:
