@@ -34,10 +34,10 @@ class Training:
     nbytes: float
 
 
-def exchange_seconds(training: Training, network: Network, workers: int) -> float:
+def all_reduce_seconds(training: Training, network: Network, workers: int) -> float:
     """The seconds of one all-reduce of the gradients.
 
-    >>> exchange_seconds(Training(1.0, 4e7), Network(0.0, 25 * GBIT), 2)
+    >>> all_reduce_seconds(Training(1.0, 4e7), Network(0.0, 25 * GBIT), 2)
     0.0128
     """
     if workers == 1:
@@ -53,7 +53,7 @@ def efficiency(training: Training, network: Network, workers: int) -> float:
     0.56
     """
     own = training.compute / workers
-    return own / (own + exchange_seconds(training, network, workers))
+    return own / (own + all_reduce_seconds(training, network, workers))
 
 
 def limit(training: Training, network: Network) -> int:
@@ -70,12 +70,13 @@ def limit(training: Training, network: Network) -> int:
 
 def lines(training: Training, networks: dict[str, Network]) -> Iterator[str]:
     """The rows of a Markdown table: for each number of workers, the times and the efficiency by network."""
-    titles = [f"exchange, {name} | efficiency" for name in networks]
+    titles = [f"all-reduce, {name} | efficiency" for name in networks]
     yield f"| workers | compute | {' | '.join(titles)} |"
     yield "| ---: | ---: |" + " ---: | ---: |" * len(networks)
     for n in WORKERS:
         cells = [
-            f"{1e3 * exchange_seconds(training, network, n):.3g} ms | {efficiency(training, network, n):.0%}"
+            f"{1e3 * all_reduce_seconds(training, network, n):.3g} ms | "
+            f"{efficiency(training, network, n):.0%}"
             for network in networks.values()
         ]
         yield f"| {n:,} | {1e3 * training.compute / n:.3g} ms | {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""Exchanges between two workers of this machine, training steps, and how far they scale.
+"""Collectives between two workers of this machine, training steps, and how far they scale.
 
     python -m benchmarks.several_machines                          # about a minute
     python -m benchmarks.several_machines --torch-python ~/torch/bin/python --json figures.json
@@ -8,7 +8,7 @@ whose workers are processes of the Python that has torch. Blocks of calls altern
 block counts. Two workers need two idle cores: they spin while they wait.
 
 Training steps: the digits, and an MLP of 10 million parameters, on 1 and 2 workers with the same whole batch.
-The share of the exchange is that of its spans in a profile of the same steps.
+The share of the collective is that of its spans in a profile of the same steps.
 
 Optimizer state: Adam's for the larger model, whole on each of 2 and 4 workers and divided among them.
 """
@@ -37,7 +37,7 @@ from benchmarks.scaling import GBIT, Network, Training, lines
 from benchmarks.tables import command_line, write_json
 
 Step = Callable[[], object]
-EXCHANGES: Final = {
+COLLECTIVES: Final = {
     "4 kB": (4_000, 20, 10),
     "400 kB": (400_000, 2, 10),
     "40 MB": (40_000_000, 1, 1),
@@ -48,7 +48,7 @@ MODELS: Final = {
     "MLP, 10M, batch 128": (128, [784, 2800, 2800, 10], 1),
 }
 """The batch of each model, the widths of its layers, and the steps of a block."""
-QUICK_EXCHANGES: Final = {"4 kB": (4_000, 1, 1)}
+QUICK_COLLECTIVES: Final = {"4 kB": (4_000, 1, 1)}
 QUICK_MODELS: Final = {"digits, 64-32-10, batch 64": (64, [64, 32, 10], 1)}
 NETWORKS: Final = {f"{gbit} Gbit/s": Network(20e-6, gbit * GBIT) for gbit in (25, 200)}
 """With 20 us for a message, as between two switches of a cluster."""
@@ -69,7 +69,7 @@ def blocks_of(steps: dict[str, Step], wait: Step, rounds: int, calls: int) -> di
     return best
 
 
-def exchanges(quick: bool, rounds: int) -> dict[str, dict[str, float]]:
+def collectives(quick: bool, rounds: int) -> dict[str, dict[str, float]]:
     """The seconds of each all-reduce in this worker, by dualflow and by mpi4py."""
     import dualflow as df
 
@@ -82,7 +82,7 @@ def exchanges(quick: bool, rounds: int) -> dict[str, dict[str, float]]:
         return strategy.run(lambda: df.distribute.get_replica_context().all_reduce("SUM", x))
 
     figures = {}
-    for name, (nbytes, calls, blocks) in (QUICK_EXCHANGES if quick else EXCHANGES).items():
+    for name, (nbytes, calls, blocks) in (QUICK_COLLECTIVES if quick else COLLECTIVES).items():
         source = np.arange(nbytes // 4, dtype=np.float32)
         x, target, compiled = df.constant(source), np.empty_like(source), df.function(reduced)
         steps: dict[str, Step] = {
@@ -94,7 +94,7 @@ def exchanges(quick: bool, rounds: int) -> dict[str, dict[str, float]]:
     return figures
 
 
-def gloo_exchanges(rank: int, store: str, quick: bool, rounds: int) -> dict[str, dict[str, float]]:
+def gloo_collectives(rank: int, store: str, quick: bool, rounds: int) -> dict[str, dict[str, float]]:
     """The seconds of each all-reduce in this worker, by torch's gloo."""
     import torch
     from torch import distributed
@@ -102,7 +102,7 @@ def gloo_exchanges(rank: int, store: str, quick: bool, rounds: int) -> dict[str,
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
     figures = {}
-    for name, (nbytes, calls, blocks) in (QUICK_EXCHANGES if quick else EXCHANGES).items():
+    for name, (nbytes, calls, blocks) in (QUICK_COLLECTIVES if quick else COLLECTIVES).items():
         tensor = torch.zeros(nbytes // 4)
         steps: dict[str, Step] = {"gloo": lambda x=tensor: distributed.all_reduce(x)}
         figures[name] = blocks_of(steps, distributed.barrier, rounds * blocks, calls)
@@ -152,7 +152,7 @@ def steps(quick: bool, rounds: int) -> dict[str, float]:
 
 
 def shares(quick: bool, rounds: int) -> dict[str, float]:
-    """The part of the time of each model's steps that this worker is in exchanges, by the profiler."""
+    """The part of the time of each model's steps that this worker is in collectives, by the profiler."""
     import dualflow as df
 
     figures = {}
@@ -165,15 +165,15 @@ def shares(quick: bool, rounds: int) -> dict[str, float]:
                     step()
             events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
         spans = [(e["cat"], e["dur"]) for e in events if e["ph"] == "X"]
-        exchanged = sum(dur for kind, dur in spans if kind == "exchange")
-        figures[name] = exchanged / sum(dur for kind, dur in spans if kind == "call")
+        in_collectives = sum(dur for kind, dur in spans if kind == "collective")
+        figures[name] = in_collectives / sum(dur for kind, dur in spans if kind == "call")
     return figures
 
 
 def state(quick: bool, rounds: int, *, shard: bool) -> dict[str, float]:
     """Adam's state in this worker, the memory of its process, and a step of the largest model, by Keras.
 
-    The memory is the resident one after the steps: code, variables, gradients and the buffers of exchanges.
+    The memory is the resident one after the steps: code, variables, gradients and the buffers of collectives.
     """
     import dualflow as df
 
@@ -202,7 +202,7 @@ def resident_bytes() -> float:
 
 
 PARTS: Final[dict[str, Callable[[bool, int], Any]]] = {
-    "exchanges": exchanges,
+    "collectives": collectives,
     "steps": steps,
     "shares": shares,
     "whole-state": partial(state, shard=False),
@@ -257,8 +257,8 @@ def has_torch(python: str) -> bool:
     return subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
 
 
-def exchange_lines(figures: dict[str, dict[str, float]]) -> Iterator[str]:
-    """The rows of the table of exchanges: microseconds, and dualflow's divided by the best of the others."""
+def collective_lines(figures: dict[str, dict[str, float]]) -> Iterator[str]:
+    """The rows of the table of collectives: microseconds, and dualflow's divided by the best others."""
     names = list(next(iter(figures.values())))
     yield f"| all-reduce, us | {' | '.join(names)} | dualflow / best other |"
     yield "| :--- |" + " ---: |" * (len(names) + 1)
@@ -270,7 +270,7 @@ def exchange_lines(figures: dict[str, dict[str, float]]) -> Iterator[str]:
 
 def step_lines(by_workers: dict[int, dict[str, float]], shares: dict[str, float]) -> Iterator[str]:
     """The rows of the table of training steps."""
-    yield "| step, ms | 1 worker | 2 workers | speed-up | in exchanges |"
+    yield "| step, ms | 1 worker | 2 workers | speed-up | in collectives |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for name, alone in by_workers[1].items():
         both = by_workers[2][name]
@@ -301,13 +301,13 @@ def main() -> None:
     if options.part is not None:
         _run_part(options)
         return
-    compared = in_workers("exchanges", 2, options)
+    compared = in_workers("collectives", 2, options)
     if has_torch(options.torch_python):
         for size, seconds in with_gloo(options).items():
             compared[size] |= seconds
     else:
         print(f"There is no torch in {options.torch_python}, so gloo is left out: --torch-python.\n")
-    print(*exchange_lines(compared), "", sep="\n", flush=True)
+    print(*collective_lines(compared), "", sep="\n", flush=True)
     trained = {workers: in_workers("steps", workers, options) for workers in (1, 2)}
     shared = in_workers("shares", 2, options)
     print(*step_lines(trained, shared), "", sep="\n", flush=True)
@@ -325,7 +325,7 @@ def main() -> None:
         print(*lines(measured, NETWORKS), "", sep="\n")
     parameters = {name: dataclasses.asdict(measured) for name, measured in training.items()}
     figures = {
-        "exchanges": compared,
+        "collectives": compared,
         "steps": trained,
         "shares": shared,
         "models": parameters,
@@ -339,7 +339,7 @@ def _run_part(options: argparse.Namespace) -> None:
     if options.part == "gloo":
         rank, figures = (
             options.rank,
-            gloo_exchanges(options.rank, options.store, options.quick, options.rounds),
+            gloo_collectives(options.rank, options.store, options.quick, options.rounds),
         )
     else:
         figures = PARTS[options.part](options.quick, options.rounds)

@@ -136,7 +136,7 @@ def split_total(value: Any, strategy: Strategy) -> Any:
 
 @contextmanager
 def totals_of(variables: Sequence[Any], strategy: Strategy) -> Iterator[None]:
-    """A block in which these variables have the sums over all replicas, which share an exchange."""
+    """A block in which these variables have the sums over all replicas, which share a collective."""
     sums = strategy.reduce("SUM", list(variables))
     token = _totals.set({id(v): s for v, s in zip(variables, sums, strict=True)})
     try:

@@ -61,7 +61,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     C fast call     ...
     >>> configured = df.show_config(mode="dicts")
     >>> sorted(configured["parts"])  # doctest: +NORMALIZE_WHITESPACE
-    ['blocks', 'c_fast_call', 'cache', 'concurrency', 'exchanges', 'linker', 'pool',
+    ['blocks', 'c_fast_call', 'cache', 'concurrency', 'collectives', 'linker', 'pool',
      'product']
     >>> configured["processor"]["vector_bits"] in (128, 256, 512)
     True

@@ -39,7 +39,7 @@ def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[Non
     """A context that is recorded by the running profiler, if there is one.
 
     Args:
-        kind: "op", "call", "kernels", "host", "exchange", "transfer", "trace", "compile", "data" or "step".
+        kind: "op", "call", "kernels", "host", "collective", "transfer", "trace", "compile", "data" or "step".
         name: the name of the operation.
         origin: the user's line; by default the current one.
 

@@ -12,7 +12,7 @@ from dualflow.distribute.reduce_op import ReduceOp
 from dualflow.distribute.values import DistributedValues, own_value
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.collectives.exchanges import ReplicaGroup, gather_over, sums_over
+from dualflow.ops.collectives.collective_ops import ReplicaGroup, gather_over, sums_over
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.shapes import shape

@@ -15,7 +15,7 @@ from dualflow.data.prefetching import PrefetchStage
 from dualflow.data.stage import Stage
 from dualflow.distribute.file_shards import OwnFilesStage, reads_files, with_own_files
 from dualflow.distribute.row_shards import PerWorkerStage, ShardedRowsStage
-from dualflow.ops.collectives.exchanges import ReplicaGroup
+from dualflow.ops.collectives.collective_ops import ReplicaGroup
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 A job can't go on if
 
-* two workers run different exchanges,
+* two workers run different collectives,
 * a worker's program has failed with an error,
 * a worker has ended, and another one waits for it,
-* a worker has waited in an exchange for longer than the timeout,
+* a worker has waited in a collective for longer than the timeout,
 * a worker's connection has ended, as its process has died.
 """
 
@@ -22,11 +22,11 @@ class WorkerReport:
 
     Attributes:
         rank: the worker.
-        begun: the number of exchanges that it has begun.
+        begun: the number of collectives that it has begun.
         finished: the number of those that it has finished.
-        signatures: of the latest exchanges that it has begun, which it has not reported before.
+        signatures: of the latest collectives that it has begun, which it has not reported before.
         descriptions: texts of signatures that it has not reported before.
-        waiting: the seconds for which it has been in the exchange that it has begun; 0 outside of exchanges.
+        waiting: the seconds for which it has been in the collective that it has begun; 0 outside of all.
         line: the user's line.
         ended: whether its program has ended.
         error: the error that has ended its program; "" for none.
@@ -43,8 +43,8 @@ class WorkerReport:
     error: str = ""
 
 
-MAX_EXCHANGES: Final = 1 << 16
-"""The number of exchanges that are compared at a time."""
+MAX_COLLECTIVES: Final = 1 << 16
+"""The number of collectives that are compared at a time."""
 
 
 class Job:
@@ -57,7 +57,7 @@ class Job:
     def __init__(self, size: int) -> None:
         self._size = size
         self._latest = {rank: WorkerReport(rank) for rank in range(size)}
-        self._exchanges: dict[int, dict[int, int]] = {}
+        self._collectives: dict[int, dict[int, int]] = {}
         self._texts: dict[int, str] = {}
         self._mismatch = ""
 
@@ -79,7 +79,7 @@ class Job:
         """The reason why the job can't go on; "" if it can.
 
         Args:
-            timeout: the seconds for which a worker may wait in an exchange.
+            timeout: the seconds for which a worker may wait in a collective.
         """
         if self._mismatch:
             return self._mismatch
@@ -93,7 +93,7 @@ class Job:
                 if other.ended:
                     return (
                         f"Worker {other.rank} has ended after {_count(other.begun)}, and worker "
-                        f"{report.rank} waits in {self._exchange(report)}: the workers run unequal numbers "
+                        f"{report.rank} waits in {self._collective(report)}: the workers run unequal numbers "
                         "of steps. Give all of them as many batches."
                     )
             if report.waiting > timeout:
@@ -101,34 +101,34 @@ class Job:
         return ""
 
     def _compare(self, number: int, rank: int, signature: int) -> None:
-        """Compare an exchange of one worker with that of the others."""
-        by_rank = self._exchanges.setdefault(number, {})
+        """Compare a collective of one worker with that of the others."""
+        by_rank = self._collectives.setdefault(number, {})
         by_rank[rank] = signature
         for other, theirs in by_rank.items():
             if theirs != signature and not self._mismatch:
                 low, high = sorted([(rank, signature), (other, theirs)])
                 self._mismatch = (
-                    f"Exchange {number + 1} is {self._text(low[1])} on worker {low[0]} and "
+                    f"Collective {number + 1} is {self._text(low[1])} on worker {low[0]} and "
                     f"{self._text(high[1])} on worker {high[0]}: all workers must run the same functions on "
                     "tensors of the same shapes, in the same order."
                 )
         if len(by_rank) == self._size:
-            del self._exchanges[number]
-        elif len(self._exchanges) > MAX_EXCHANGES:
-            del self._exchanges[min(self._exchanges)]
+            del self._collectives[number]
+        elif len(self._collectives) > MAX_COLLECTIVES:
+            del self._collectives[min(self._collectives)]
 
     def _timeout_message(self, report: WorkerReport, absent: Iterable[WorkerReport], timeout: float) -> str:
-        text = f"Worker {report.rank} has waited {timeout:g} s (timeout=) in {self._exchange(report)}"
+        text = f"Worker {report.rank} has waited {timeout:g} s (timeout=) in {self._collective(report)}"
         others = [f"worker {r.rank}, {r.line or 'which has not reported its line'}" for r in absent]
         return f"{text} for {'; '.join(others) or 'the network'}."
 
-    def _exchange(self, report: WorkerReport) -> str:
-        signature = self._exchanges.get(report.begun - 1, {}).get(report.rank, 0)
+    def _collective(self, report: WorkerReport) -> str:
+        signature = self._collectives.get(report.begun - 1, {}).get(report.rank, 0)
         line = f", {report.line}" if report.line else ""
-        return f"exchange {report.begun}, {self._text(signature)}{line}"
+        return f"collective {report.begun}, {self._text(signature)}{line}"
 
     def _text(self, signature: int) -> str:
-        return self._texts.get(signature, "an exchange")
+        return self._texts.get(signature, "a collective")
 
 
 def connection_lost(rank: int, where: str) -> str:
@@ -136,5 +136,5 @@ def connection_lost(rank: int, where: str) -> str:
     return f"Worker {rank} ({where}) has died: it was killed, or has crashed."
 
 
-def _count(exchanges: int) -> str:
-    return f"{exchanges} exchange{'s' * (exchanges != 1)}"
+def _count(collectives: int) -> str:
+    return f"{collectives} collective{'s' * (collectives != 1)}"

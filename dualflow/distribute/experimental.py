@@ -1,4 +1,4 @@
-"""Options of exchanges, and strategies under their former names: ``df.distribute.experimental``."""
+"""Options of collectives, and strategies under their former names: ``df.distribute.experimental``."""
 
 from typing import TYPE_CHECKING
 

@@ -111,7 +111,7 @@ class StrategyExtended:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: object = None,
     ) -> list[Any]:
-        """:meth:`reduce_to` of several values, which share exchanges.
+        """:meth:`reduce_to` of several values, which share collectives.
 
         Args:
             reduce_op: as in :meth:`Strategy.reduce`.

@@ -25,7 +25,7 @@ from dualflow.data.order import ShardStage
 from dualflow.data.stage import UNKNOWN, ReplayedIterator, Stage, StageIterator, State
 from dualflow.data.text_files import FilesStage
 from dualflow.distribute.row_shards import PerWorkerStage, batch_sizes, shard_rows
-from dualflow.ops.collectives.exchanges import ReplicaGroup
+from dualflow.ops.collectives.collective_ops import ReplicaGroup
 
 
 def reads_files(stage: Stage) -> bool:

@@ -19,7 +19,7 @@ from dualflow.core.locks import imported
 from dualflow.core.status_errors import AbortedError
 from dualflow.distribute.monitor import report_interval
 from dualflow.distribute.progress import MAX_DYNAMIC_SIZES, Progress
-from dualflow.ops.op_kinds import Collective, Exchange
+from dualflow.ops.op_kinds import Collective, CollectiveCall
 
 LOCAL_PART_BYTES: Final = 1 << 22
 """The size of the parts of a sum on one machine: MPI adds 40 MB in half the time if they stay in caches."""
@@ -47,7 +47,9 @@ class OneWorker:
     def all_reduce(self, array: Array) -> Array:
         return array.copy()
 
-    def native(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> Exchange | None:
+    def native(
+        self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]
+    ) -> CollectiveCall | None:
         return None
 
     def all_gather(self, array: Array) -> Array:
@@ -72,7 +74,7 @@ class OneWorker:
 class WorkerGroup:
     """Workers that exchange arrays through a communicator of mpi4py.
 
-    One exchange runs at a time; the order of exchanges is the same for all workers.
+    One collective runs at a time; the order of collectives is the same for all workers.
 
     Args:
         communicator: the communicator.
@@ -90,12 +92,14 @@ class WorkerGroup:
         """The sum of the workers' arrays, of one shape; the same bits for the same number of workers."""
         source = np.ascontiguousarray(array).reshape(array.shape)
         result = np.empty_like(source)
-        with self._exchange("all_reduce", array):
+        with self._collective("all_reduce", array):
             for part in self._parts(source.size, source.itemsize):
                 self._communicator.Allreduce(source.reshape(-1)[part], result.reshape(-1)[part])
         return result
 
-    def native(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> Exchange | None:
+    def native(
+        self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]
+    ) -> CollectiveCall | None:
         """The call of the MPI library that machine code runs for a collective; None if there is none.
 
         The library is the one that mpi4py has loaded. A size that is None is dynamic.
@@ -114,7 +118,7 @@ class WorkerGroup:
         else:
             signature = self.progress.signature(name, dtype.dtype, tuple(sizes))
         mpi = imported("mpi4py.MPI")
-        return Exchange(
+        return CollectiveCall(
             collective,
             function,
             mpi.Datatype.fromcode(dtype.char).handle,
@@ -123,18 +127,18 @@ class WorkerGroup:
             self.progress.address,
             signature,
             self._part_bytes,
-            self.exchange_error,
+            self.collective_error,
             self.progress.native_spans,
         )
 
-    def exchange_error(self) -> Exception:
-        """The error of the exchange that has failed in machine code."""
+    def collective_error(self) -> Exception:
+        """The error of the collective that has failed in machine code."""
         text = imported("mpi4py.MPI").Get_error_string(self.progress.code)
         return self._error(self.progress.description(), text)
 
     def all_gather(self, array: Array) -> Array:
         """The workers' arrays, concatenated along the first axis; only its sizes may differ."""
-        with self._exchange("all_gather", array, any_length=True):
+        with self._collective("all_gather", array, any_length=True):
             lengths = self._communicator.allgather(len(array))
             source = np.ascontiguousarray(array)
             result = np.empty((sum(lengths), *array.shape[1:]), array.dtype)
@@ -146,7 +150,7 @@ class WorkerGroup:
     def reduce_scatter(self, array: Array, length: int) -> Array:
         """This worker's ``length`` slices of the sum of the workers' arrays."""
         total = self.all_reduce(array)
-        with self._exchange("lengths", array[:0], any_length=True):
+        with self._collective("lengths", array[:0], any_length=True):
             lengths = self._communicator.allgather(length)
         begin = sum(lengths[: self.rank])
         return total[begin : begin + length].copy()
@@ -155,7 +159,7 @@ class WorkerGroup:
         """This worker's block of the sum of the workers' arrays, of as many blocks as there are workers."""
         source = np.ascontiguousarray(array)
         result = np.empty((len(array) // self.size, *array.shape[1:]), array.dtype)
-        with self._exchange("reduce_scatter", array):
+        with self._collective("reduce_scatter", array):
             self._communicator.Reduce_scatter_block(source, result)
         return result
 
@@ -163,13 +167,13 @@ class WorkerGroup:
         """The workers' arrays of one shape, concatenated along the first axis."""
         source = np.ascontiguousarray(array)
         result = np.empty((len(array) * self.size, *array.shape[1:]), array.dtype)
-        with self._exchange("all_gather", array):
+        with self._collective("all_gather", array):
             self._communicator.Allgather(_bytes(source), _bytes(result))
         return result
 
     def broadcast(self, array: Array) -> Array:
         """The first worker's array; the others' have its shape and dtype."""
-        with self._exchange("broadcast", array):
+        with self._collective("broadcast", array):
             if array.dtype.hasobject:
                 shared: Array = self._communicator.bcast(array)
                 return shared
@@ -185,7 +189,7 @@ class WorkerGroup:
         before all have called it, so what they have read from the folder before is the same.
         """
         path, error = os.path.abspath(path), None
-        with self._exchange("a write to files", _NOTHING):
+        with self._collective("a write to files", _NOTHING):
             paths = self._communicator.allgather(path)
             try:
                 if self.rank == 0 or path != paths[0]:
@@ -203,8 +207,8 @@ class WorkerGroup:
             yield slice(begin, min(begin + length, count))
 
     @contextmanager
-    def _exchange(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:
-        """A context manager around an exchange of arrays, which records its progress for the monitor."""
+    def _collective(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:
+        """A context manager around a collective of arrays, which records its progress for the monitor."""
         progress = self.progress
         with progress.lock:
             progress.begin(progress.signature(kind, array.dtype, array.shape, any_length=any_length))
@@ -214,12 +218,12 @@ class WorkerGroup:
                 raise self._error(progress.description(), str(error)) from None
             progress.finish()
 
-    def _error(self, exchange: str, cause: str) -> AbortedError:
-        """The error of an exchange that has failed, after a time in which the monitor may end the job."""
+    def _error(self, collective: str, cause: str) -> AbortedError:
+        """The error of a collective that has failed, after a time in which the monitor may end the job."""
         time.sleep(3 * report_interval(self.size))
         return AbortedError(
-            f"Worker {self.rank} failed in exchange {self.progress.begun}, {exchange}: {cause}. All workers "
-            "must run the same functions on tensors of the same shapes."
+            f"Worker {self.rank} failed in collective {self.progress.begun}, {collective}: {cause}. All "
+            "workers must run the same functions on tensors of the same shapes."
         )
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """The monitor of a job: ends all workers, with an error that names the cause, when the job can't go on.
 
-A thread of each worker reports to the first one through a socket, several times a second: which exchanges it
-has begun and finished, where its program is, whether it has ended. The first worker compares the reports. A
-worker that waits in an exchange can't raise an error, so the threads print it and end their processes.
+A thread of each worker reports to the first one through a socket, several times a second: which collectives
+it has begun and finished, where its program is, whether it has ended. The first worker compares the reports.
+A worker that waits in a collective can't raise an error, so the threads print it and end their processes.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Monitor:
 
     Args:
         world: the workers; the constructor uses its communicator.
-        progress: the exchanges of this worker.
+        progress: the collectives of this worker.
 
     Attributes:
-        timeout: the seconds for which a worker may wait in an exchange; only worker 0's value is used.
+        timeout: the seconds for which a worker may wait in a collective; only worker 0's value is used.
     """
 
     def __init__(self, world: World, progress: Progress) -> None:
@@ -78,12 +78,12 @@ class Monitor:
 
     def _run(self) -> None:
         """Report, and read messages, until the job is done."""
-        reported, described, latest = 0, 0, _ExchangeStart(0, 0.0)
+        reported, described, latest = 0, 0, _CollectiveStart(0, 0.0)
         inbox = _Inbox(self._socket)
         while True:
             ended, finished, begun = self._ended, self._progress.finished, self._progress.begun
             if latest.number != begun:
-                latest = _ExchangeStart(begun, time.monotonic())
+                latest = _CollectiveStart(begun, time.monotonic())
             signatures = self._progress.signatures(reported, begun)
             texts = list(self._progress.descriptions.items())  # after the signatures, which may be new
             report = WorkerReport(
@@ -120,8 +120,8 @@ def report_interval(workers: int) -> float:
     return INTERVAL * (1 + workers / 100)
 
 
-class _ExchangeStart(NamedTuple):
-    """The number of the latest exchange that has begun, and its time in seconds."""
+class _CollectiveStart(NamedTuple):
+    """The number of the latest collective that has begun, and its time in seconds."""
 
     number: int
     time: float
@@ -235,7 +235,7 @@ def _message(content: Any) -> bytes:
 
 
 def end_process(diagnosis: str) -> None:
-    """Print the diagnosis, and end this process, whose main thread may wait in an exchange."""
+    """Print the diagnosis, and end this process, whose main thread may wait in a collective."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     print(f"dualflow ends this worker. {diagnosis}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Options of exchanges and of input, under TensorFlow's names."""
+"""Options of collectives and of input, under TensorFlow's names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 BUCKET_BYTES = 32 << 20
-"""The default size of the exchanges that tensors share."""
+"""The default size of the collectives that tensors share."""
 
 
 class CommunicationImplementation(enum.Enum):
@@ -24,10 +24,10 @@ class CommunicationImplementation(enum.Enum):
 
 @dataclass(frozen=True)
 class CommunicationOptions:
-    """Options of exchanges of tensors between workers.
+    """Options of collectives of tensors between workers.
 
     Args:
-        bytes_per_pack: the bytes of tensors that share an exchange; 0 for the default, 32 MB.
+        bytes_per_pack: the bytes of tensors that share a collective; 0 for the default, 32 MB.
         timeout_seconds: how long a worker waits for others before all end with an error; None for the
             strategy's ``timeout``.
         implementation: without effect, as it is always MPI.

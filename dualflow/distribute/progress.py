@@ -1,4 +1,4 @@
-"""The exchanges that this worker has begun and finished, for the job's monitor."""
+"""The collectives that this worker has begun and finished, for the job's monitor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dualflow.core.own_files import OWN_FILES
 from dualflow.distribute.mutex import MUTEX_BYTES, Mutex, is_available
 
 RING: Final = 1 << 14
-"""The number of latest exchanges whose signatures are kept."""
+"""The number of latest collectives whose signatures are kept."""
 _BEGUN, _FINISHED, _CODE, _MUTEX, _SIGNATURES = 0, 1, 2, 3, 3 + MUTEX_BYTES // 8
 _TIMES: Final = _SIGNATURES + RING
 _SIZES: Final = _TIMES + 2 * RING
-"""Indices into the shared state, which machine code writes too: see ``backends/llvm/runtime/exchange.ll``."""
+"""Indices into the shared state, which machine code writes: see ``backends/llvm/runtime/collective.ll``."""
 MAX_DYNAMIC_SIZES: Final = 4
 """The largest number of dynamic sizes of a tensor that machine code exchanges."""
 _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
@@ -27,7 +27,7 @@ _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
 
 
 class NativeSpan(NamedTuple):
-    """An exchange of machine code: op, dtype and shape, and the nanoseconds at which it began and ended."""
+    """A collective of machine code: op, dtype and shape, and the nanoseconds at which it began and ended."""
 
     text: str
     begin: int
@@ -43,11 +43,11 @@ class _Template(NamedTuple):
 
 
 class Progress:
-    """The exchanges of this worker: those that Python runs, and those of machine code.
+    """The collectives of this worker: those that Python runs, and those of machine code.
 
     Attributes:
         descriptions: the text of each signature: op, dtype and shape.
-        lock: held during an exchange, so that one runs at a time.
+        lock: held during a collective, so that one runs at a time.
         address: of the state that machine code writes; 0 without POSIX mutexes: then Python runs them all.
     """
 
@@ -63,36 +63,36 @@ class Progress:
 
     @property
     def begun(self) -> int:
-        """The number of exchanges that the worker has begun."""
+        """The number of collectives that the worker has begun."""
         return self._view[_BEGUN]
 
     @property
     def finished(self) -> int:
-        """The number of exchanges that the worker has finished."""
+        """The number of collectives that the worker has finished."""
         return self._view[_FINISHED]
 
     @property
     def code(self) -> int:
-        """MPI's error code of the exchange that failed in machine code."""
+        """MPI's error code of the collective that failed in machine code."""
         return self._view[_CODE]
 
     def begin(self, signature: int) -> None:
-        """Record that an exchange begins; the caller holds the lock."""
+        """Record that a collective begins; the caller holds the lock."""
         begun = self._view[_BEGUN]
         self._view[_SIGNATURES + begun % RING] = signature
         self._view[_TIMES + 2 * (begun % RING)] = 0  # machine code stores the time at which it begins
         self._view[_BEGUN] = begun + 1
 
     def finish(self) -> None:
-        """Record that the exchange has finished."""
+        """Record that the collective has finished."""
         self._view[_FINISHED] = self._view[_BEGUN]
 
     def signatures(self, begin: int, end: int) -> list[int]:
-        """The signatures of the exchanges from ``begin`` to before ``end`` that are still kept."""
+        """The signatures of the collectives from ``begin`` to before ``end`` that are still kept."""
         return [self._signature(i % RING) for i in range(max(begin, end - RING), end)]
 
     def native_spans(self, start: int) -> list[NativeSpan]:
-        """The exchanges of machine code that have begun since ``start``, nanoseconds of ``perf_counter``."""
+        """The collectives of machine code that began since ``start``, in nanoseconds of ``perf_counter``."""
         spans: list[NativeSpan] = []
         finished = self.finished
         for number in range(finished - 1, max(finished - RING, 0) - 1, -1):
@@ -107,13 +107,13 @@ class Progress:
     def signature(
         self, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...], *, any_length: bool = False
     ) -> int:
-        """The signature of an exchange; with ``any_length`` the first sizes may differ between workers."""
+        """The signature of a collective; with ``any_length`` the first sizes may differ between workers."""
         key = (kind, dtype.str, shape[1:] if any_length else shape)
         signature = self._cached.get(key)
         return self._add(key, any_length) if signature is None else signature
 
     def template(self, kind: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> int:
-        """The number by which machine code records an exchange of a tensor whose dynamic sizes are None.
+        """The number by which machine code records a collective of a tensor whose dynamic sizes are None.
 
         It stores the numbers of at most :data:`MAX_DYNAMIC_SIZES` sizes in addition.
         """
@@ -122,7 +122,7 @@ class Progress:
         return number
 
     def description(self) -> str:
-        """The text of the exchange that has begun last."""
+        """The text of the collective that has begun last."""
         return self.descriptions[self._signature((self.begun - 1) % RING)]
 
     def _signature(self, place: int) -> int:

@@ -154,12 +154,12 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     ``python -m dualflow launch -n 4 train.py`` starts four workers on this machine; ``mpiexec`` and ``srun``
     start them on several. Variables that are created in ``scope()`` are equal on all workers; Keras's
-    optimizers add the gradients of all replicas. All workers must run the same exchanges.
+    optimizers add the gradients of all replicas. All workers must run the same collectives.
 
     Args:
         cluster_resolver: describes the job that MPI has started; by default that of ``TF_CONFIG``, if the
             program has this variable.
-        communication_options: the size of shared exchanges, and a timeout that replaces ``timeout``.
+        communication_options: the size of shared collectives, and a timeout that replaces ``timeout``.
         timeout: the seconds for which a worker waits for others, before all end with an error that names
             them.
         shard_optimizer_state: whether each worker has, and updates, only its part of the state of Keras's

@@ -28,7 +28,7 @@ DEVICE_PROGRAMS: Final[
 ] = Slot("device programs of eager ops", unfilled("device programs of eager ops"))
 """The device program of an op for inputs like these, or the reason why there is none."""
 
-_HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.EXCHANGE)
+_HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.COLLECTIVE)
 """Effects of ops that always run on the host, without soft placement too, as no device supports them."""
 
 

@@ -36,7 +36,7 @@ class Capabilities:
         strided_host_calls: whether the kernels of ops that run outside of loops read operands of any strides.
         windows: whether products, and sums, read the windows of a tensor in place.
         fourier: whether there is a routine for Fourier transforms of long rows.
-        exchanges: whether machine code exchanges tensors with other workers.
+        collectives: whether machine code exchanges tensors with other workers.
         symbolic_sizes: whether a program serves sizes that are known only at run time.
         vector_bytes: the width of vector registers; None for the processor's.
         cache_bytes: the sizes of the data caches; None for the processor's.
@@ -58,7 +58,7 @@ class Capabilities:
     integer_products: bool = True
     windows: bool = True
     fourier: bool = True
-    exchanges: bool = True
+    collectives: bool = True
     symbolic_sizes: bool = True
     vector_bytes: int | None = None
     cache_bytes: CacheBytes | None = None
@@ -84,7 +84,7 @@ class Capabilities:
             strided_host_calls=self.strided_host_calls and other.strided_host_calls,
             windows=self.windows and other.windows,
             fourier=self.fourier and other.fourier,
-            exchanges=self.exchanges and other.exchanges,
+            collectives=self.collectives and other.collectives,
             symbolic_sizes=self.symbolic_sizes and other.symbolic_sizes,
             vector_bytes=other.vector_bytes if self.vector_bytes is None else self.vector_bytes,
             cache_bytes=other.cache_bytes if self.cache_bytes is None else self.cache_bytes,

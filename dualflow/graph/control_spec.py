@@ -16,7 +16,7 @@ from dualflow.ops.record import Effect
 
 T = TypeVar("T")
 _numbers: Final = itertools.count()
-_STRONGEST_FIRST: Final = (Effect.PYTHON, Effect.PRINT, Effect.EXCHANGE, Effect.RANDOM, Effect.CHECK)
+_STRONGEST_FIRST: Final = (Effect.PYTHON, Effect.PRINT, Effect.COLLECTIVE, Effect.RANDOM, Effect.CHECK)
 
 
 def effect_of(graphs: Iterable[Graph]) -> Effect | None:

@@ -1,4 +1,4 @@
-"""Effect logs: Python calls, prints and exchanges of a failed call, so that a replay doesn't repeat them."""
+"""Effect logs: Python calls, prints and collectives of a failed call, which a replay doesn't repeat."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class EffectLog:
         generators: the random generators of the call.
 
     Attributes:
-        done: the results of each Python call, print and exchange, in order; the error of one that raised.
+        done: the results of each Python call, print and collective, in order; the error of one that raised.
         node: the node of the compiled graph that is running; inside a loop, the outermost loop.
         make: creates the error of a check that failed. Its message reads variables, so they are committed
             before it is called.
         of_memory: whether machine code ran out of memory. A replay through NumPy may need less.
         late: the error that a signal handler raised after machine code had finished.
-        records_exchanges: whether ``done`` has each exchange that a node which may fail follows; machine code
-            records none.
+        records_collectives: whether ``done`` has each collective that a node which may fail follows; machine
+            code records none.
     """
 
-    __slots__ = ("_in_loop", "_states", "done", "late", "make", "node", "of_memory", "records_exchanges")
+    __slots__ = ("_in_loop", "_states", "done", "late", "make", "node", "of_memory", "records_collectives")
 
     def __init__(self, generators: Iterable[Any] = ()) -> None:
         self.done: list[Sequence[Array] | BaseException] = []
@@ -47,7 +47,7 @@ class EffectLog:
         self.make: Callable[[], BaseException] | None = None
         self.late: BaseException | None = None
         self.of_memory = False
-        self.records_exchanges = True
+        self.records_collectives = True
         self._in_loop = False
         bits = [g.philox.bit_generator for g in generators]
         self._states = [(b, b.state) for b in bits]
@@ -119,8 +119,8 @@ def take_assigned(error: BaseException) -> Assigned:
 
 
 def runs_once(node: Node) -> bool:
-    """Whether a replay must not repeat ``node``: a Python call, a print or an exchange with other workers.
+    """Whether a replay must not repeat ``node``: a Python call, a print or a collective with other workers.
 
     A branch or loop that contains one is no such node.
     """
-    return node.effect in (Effect.PYTHON, Effect.PRINT, Effect.EXCHANGE) and not node.bodies
+    return node.effect in (Effect.PYTHON, Effect.PRINT, Effect.COLLECTIVE) and not node.bodies

@@ -214,7 +214,7 @@ class Literal(NamedTuple):
 
 
 class Collective(Enum):
-    """What workers exchange; the numbers are those of ``backends/llvm/runtime/exchange.ll``."""
+    """What workers exchange; the numbers are those of ``backends/llvm/runtime/collective.ll``."""
 
     ALL_REDUCE = 0
     """Each gets the sum."""
@@ -224,8 +224,8 @@ class Collective(Enum):
     """Each gets the blocks of all."""
 
 
-class Exchange(NamedTuple):
-    """An exchange with other workers, by a call of the MPI library from machine code.
+class CollectiveCall(NamedTuple):
+    """A call of the MPI library from machine code: a collective with other workers.
 
     Attributes:
         collective: what is exchanged, which decides the arguments of the function.
@@ -233,13 +233,13 @@ class Exchange(NamedTuple):
             communicator)``; or, of a gather, of ``int f(const void *in, int count, datatype, void *out, int
             count, datatype, communicator)``.
         datatype, operation, communicator: handles of the library; a gather has no operation.
-        progress: the address of the counters of exchanges.
+        progress: the address of the counters of collectives.
         signature: the number of the op, dtype and shape, which the monitor compares between workers; if sizes
             are dynamic, machine code stores their numbers, too.
         part_bytes: a sum is exchanged in parts of that many bytes.
         error: called after the function has returned another number than 0; returns the error.
-        spans: ``spans(start)`` returns the text, begin and end of each exchange since a time, for profilers.
-        precedes_failure: whether the program may fail after the exchange, whose result is not recorded then.
+        spans: ``spans(start)`` returns the text, begin and end of each collective since a time.
+        precedes_failure: whether the program may fail after the collective, whose result isn't recorded then.
     """
 
     collective: Collective
@@ -267,8 +267,8 @@ class Opaque(NamedTuple):
         fourier: ``fourier(x, **attrs)`` returns, for the spec of the input, whether the op is the Fourier
             transform of long rows (the inverse one if ``attrs["kind"]`` is "ifft"). Some backends have code
             for it.
-        exchange: ``exchange(x, **attrs)`` returns, for the spec of the input, the :class:`Exchange` by which
-            machine code runs the op, or None.
+        collective_call: ``collective_call(x, **attrs)`` returns, for the spec of the input, the
+            :class:`CollectiveCall` by which machine code runs the op, or None.
         lowering: ``lowering(add, *inputs, **attrs)`` adds nodes with kernels for values of a graph, and
             returns the value of the last; None if the op stays a host call.
         drawn_singly: whether a draw of shape ``attrs["shape"]`` has the same numbers as that many draws of
@@ -277,7 +277,7 @@ class Opaque(NamedTuple):
 
     reason: str
     fourier: Callable[..., bool] | None = None
-    exchange: Callable[..., Exchange | None] | None = None
+    collective_call: Callable[..., CollectiveCall | None] | None = None
     lowering: Callable[..., Any] | None = None
     drawn_singly: bool = False
 
@@ -314,6 +314,6 @@ OpKind = (
     | Scatter
     | MatMul
     | Literal
-    | Exchange
+    | CollectiveCall
     | Opaque
 )

@@ -68,7 +68,7 @@ class Effect(Enum):
 
     PYTHON = "calls Python"
     PRINT = "writes output"
-    EXCHANGE = "exchanges data with other workers"
+    COLLECTIVE = "exchanges data with other workers"
     RANDOM = "advances a generator"
     CHECK = "may stop the program"
     ASSIGN = "assigns a variable"

@@ -136,8 +136,8 @@ def trace(logdir: str | os.PathLike[str]) -> Any:
     """A context of which a trace is written: the spans of each thread, with the user's lines.
 
     Spans are ops (``op``), calls of traced functions (``call``) and in them their compiled code (``kernels``:
-    ``native`` is machine code, ``host`` runs in NumPy or Python), exchanges of machine code with other
-    workers (``exchange``), copies between the memories of the host and of a GPU (``transfer``), traces
+    ``native`` is machine code, ``host`` runs in NumPy or Python), collectives of machine code with other
+    workers (``collective``), copies between the memories of the host and of a GPU (``transfer``), traces
     (``trace``), compilations (``compile``), waits for data (``data``), and the steps that
     ``experimental.Trace`` marks (``step``).
     Calls take longer while a profiler runs, since they don't take fast paths; the times of kernels are

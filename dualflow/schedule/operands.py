@@ -17,9 +17,9 @@ from dualflow.graph.views import base_of, dims_of_base, is_view, sizes, strided_
 from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.op_kinds import (
     Check,
+    CollectiveCall,
     Cond,
     CopyPieces,
-    Exchange,
     Loop,
     MatMul,
     RepeatIndices,
@@ -73,8 +73,8 @@ class CallKind(StrEnum):
     """A copy of memory."""
     FOURIER = "fourier"
     """Fourier transforms of long rows."""
-    EXCHANGE = "exchange"
-    """An exchange with other workers, by machine code."""
+    COLLECTIVE = "collective"
+    """A collective with other workers, by machine code."""
     HOST = "host"
     """The op's NumPy or Python kernel."""
 
@@ -96,8 +96,8 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.CONTROL
     if binds_or_checks_size(node):
         return CallKind.MEASURE
-    if isinstance(kind, Exchange):
-        return CallKind.EXCHANGE
+    if isinstance(kind, CollectiveCall):
+        return CallKind.COLLECTIVE
     if isinstance(kind, SizeVector):
         return CallKind.SIZES
     if isinstance(kind, RepeatIndices):
@@ -311,6 +311,6 @@ _READS_CONTIGUOUS = (
     CallKind.POSITIONS,
     CallKind.FOURIER,
     CallKind.WINDOW_SUM,
-    CallKind.EXCHANGE,
+    CallKind.COLLECTIVE,
 )
 """The kinds of calls whose operands must be contiguous."""

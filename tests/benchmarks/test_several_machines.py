@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workers import require_mpi
 
-from benchmarks.scaling import GBIT, WORKERS, Network, Training, efficiency, exchange_seconds, limit, lines
+from benchmarks.scaling import GBIT, WORKERS, Network, Training, all_reduce_seconds, efficiency, limit, lines
 
 ROOT = Path(__file__).parents[2]
 TRAININGS = st.builds(Training, st.floats(1e-3, 10.0), st.floats(1e3, 1e9))
@@ -21,7 +21,7 @@ NETWORKS = st.builds(Network, st.floats(1e-6, 1e-3), st.floats(1e8, 1e11))
 
 
 @pytest.mark.exhaustive
-def test_the_tables_have_a_line_for_each_exchange_and_model(tmp_path: Path) -> None:
+def test_the_tables_have_a_line_for_each_collective_and_model(tmp_path: Path) -> None:
     require_mpi()
     path = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.several_machines", "--quick", "--rounds", "1"]
@@ -35,7 +35,7 @@ def test_the_tables_have_a_line_for_each_exchange_and_model(tmp_path: Path) -> N
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     figures = json.loads(path.read_text(encoding="utf-8"))
-    assert {"dualflow", "dualflow, eager", "mpi4py"} <= set(figures["exchanges"]["4 kB"])
+    assert {"dualflow", "dualflow, eager", "mpi4py"} <= set(figures["collectives"]["4 kB"])
     (model,) = figures["models"]
     assert 0.0 < figures["shares"][model] < 1.0
     assert set(figures["steps"]) == {"1", "2"}
@@ -47,9 +47,9 @@ def test_the_tables_have_a_line_for_each_exchange_and_model(tmp_path: Path) -> N
 def test_more_workers_exchange_for_longer_and_are_less_efficient(
     training: Training, network: Network
 ) -> None:
-    exchanges = [exchange_seconds(training, network, n) for n in WORKERS]
+    seconds = [all_reduce_seconds(training, network, n) for n in WORKERS]
     efficiencies = [efficiency(training, network, n) for n in WORKERS]
-    assert exchanges == sorted(exchanges)
+    assert seconds == sorted(seconds)
     assert efficiencies == sorted(efficiencies, reverse=True)
     assert efficiencies[0] == 1.0
 

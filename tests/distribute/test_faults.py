@@ -11,15 +11,15 @@ from workers import launch
 from dualflow.distribute.diagnosis import Job, WorkerReport
 
 PROGRAM = Path(__file__).with_name("programs") / "faults.py"
-DIFFERENT = r"Exchange 4 is all_reduce of float32\[4\] on worker 0 and "
+DIFFERENT = r"Collective 4 is all_reduce of float32\[4\] on worker 0 and "
 FAULTS = {
     "kill": r"Worker 1 \(process \d+ on \S+\) has died|rank 1 .* signal 9",
     "raise": r"Worker 1 has failed: ZeroDivisionError: a fault of the test",
-    "steps": r"Worker 1 has ended after 3 exchanges, and worker 0 waits in exchange 4, all_reduce of float32",
+    "steps": r"Worker 1 has ended after 3 collectives, and worker 0 waits in collective 4, all_reduce of",
     "shape": DIFFERENT + r"all_reduce of float32\[5\] on worker 1",
     "dtype": DIFFERENT + r"all_reduce of float64\[4\] on worker 1",
     "function": DIFFERENT + r"all_gather of float32\[any\] on worker 1",
-    "hang": r"Worker 0 has waited 8 s \(timeout=\) in exchange 4.* for worker 1, File .*faults.py\", line",
+    "hang": r"Worker 0 has waited 8 s \(timeout=\) in collective 4.* for worker 1, File .*faults.py\", line",
     "interrupt": r"Worker 1 has failed: KeyboardInterrupt",
     "version": r"Worker 1 runs dualflow 9.9, and worker 0 runs",
 }
@@ -80,8 +80,8 @@ def test_a_worker_that_has_ended_is_no_fault_while_no_other_waits_for_it() -> No
     assert diagnosis(report(0, 2, 1, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
 
 
-def test_exchanges_that_differ_are_named_whichever_worker_reports_first() -> None:
-    expected = "Exchange 2 is all_reduce of float32[4] on worker 0 and broadcast of int32[] on worker 1"
+def test_collectives_that_differ_are_named_whichever_worker_reports_first() -> None:
+    expected = "Collective 2 is all_reduce of float32[4] on worker 0 and broadcast of int32[] on worker 1"
     first, second = report(0, 2, 1, (7, 7)), report(1, 2, 1, (7, 8))
     assert diagnosis(first, second).startswith(expected)
     assert diagnosis(second, first).startswith(expected)
@@ -91,7 +91,8 @@ def test_a_late_worker_is_named_with_its_line() -> None:
     late = report(1, 1, 1, (7,), line='File "a.py", line 3, in f')
     text = diagnosis(report(0, 2, 1, (7, 7), waiting=61.0), late)
     assert (
-        'has waited 60 s (timeout=) in exchange 2, all_reduce of float32[4] for worker 1, File "a.py"' in text
+        'has waited 60 s (timeout=) in collective 2, all_reduce of float32[4] for worker 1, File "a.py"'
+        in text
     )
 
 

@@ -10,7 +10,7 @@ CAPABILITIES = Capabilities(
     strided_host_calls=False,
     windows=False,
     fourier=False,
-    exchanges=False,
+    collectives=False,
     vector_bytes=32,
     threads=1,
 )

@@ -18,7 +18,7 @@ def capabilities() -> Capabilities:
         windows=has_own_gemm,
         vector_bytes=target.vector_bits() // 8,
         cache_bytes=cache_sizes.cache_bytes(),
-        exchanges=not switches.off("exchanges"),
+        collectives=not switches.off("collectives"),
         concurrent_calls=1 if sequential_reason() else thread_count.max_threads(),
     )
 

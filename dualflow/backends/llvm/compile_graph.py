@@ -24,7 +24,7 @@ from dualflow.core.records import replace
 from dualflow.graph.compiled import GraphInputs
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.ops.op_kinds import Exchange
+from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
@@ -106,8 +106,8 @@ def image_of(result: Lowered) -> ProgramImage:
         block_sizes=program.block_sizes,
         memory_params=program.memory_params,
         uses_pool=program.parallel,
-        exchanges=any(isinstance(node.op.kind, Exchange) for _, node in program.messages),
-        records_exchanges=program.records_exchanges,
+        collectives=any(isinstance(node.op.kind, CollectiveCall) for _, node in program.messages),
+        records_collectives=program.records_collectives,
         kernels=len(program.kernels),
         products=program.products,
         tasks=program.tasks,

@@ -75,7 +75,7 @@ class Unit:
         parallel: whether a loop is parallel.
         polls_signals: whether a kernel polls for signals.
         waits: whether a call waits for other workers.
-        records_exchanges: whether an effect log has the results of all exchanges that precede a failure.
+        records_collectives: whether an effect log has the results of all collectives that precede a failure.
         memory_params: the indices of parameters that are ``memory_bytes`` divided by a number, with it.
         depends_on_memory: whether other parameters depend on ``memory_bytes``.
         clock: times the steps; None in a program without a clock.
@@ -102,7 +102,7 @@ class Unit:
     parallel: bool = False
     polls_signals: bool = False
     waits: bool = False
-    records_exchanges: bool = True
+    records_collectives: bool = True
     memory_params: dict[int, int] = field(default_factory=dict)
     depends_on_memory: bool = False
     clock: IntervalClock | None = None

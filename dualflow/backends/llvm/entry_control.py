@@ -51,7 +51,7 @@ POLL_INTERVAL = 16
 
 _STEPS = (LaunchNest, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory, RunTasks)
 """The statements that are steps in programs with static sizes."""
-_STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER, CallKind.EXCHANGE)
+_STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER, CallKind.COLLECTIVE)
 """The routines that are steps in such programs."""
 
 
@@ -237,8 +237,8 @@ class _EntryEmitter:
                 dynamic_sizes.write_positions(self.entry, call)
             case CallKind.WINDOW_SUM:
                 imported("dualflow.backends.llvm.window_sum_kernels").write_window_sum(self.entry, call)
-            case CallKind.EXCHANGE:
-                imported("dualflow.backends.llvm.exchange_calls").write_exchange(self.entry, call)
+            case CallKind.COLLECTIVE:
+                imported("dualflow.backends.llvm.collective_calls").write_collective(self.entry, call)
             case kind:
                 assert kind is CallKind.FOURIER, "host calls are between entries"
                 imported("dualflow.backends.llvm.fourier_calls").write_fourier(self.entry, call)

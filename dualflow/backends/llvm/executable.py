@@ -24,7 +24,7 @@ from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
-from dualflow.ops.op_kinds import Exchange
+from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
 from dualflow.sizes.symbolic_sizes import bind_sizes
 
@@ -186,7 +186,7 @@ class Executable:
         """
         layout = self.image
         if effect_log is not None:
-            effect_log.records_exchanges &= layout.records_exchanges
+            effect_log.records_collectives &= layout.records_collectives
         if layout.computes_sizes:
             return self._run_sized(arrays, effect_log)
         params, calls = self._params, self._calls
@@ -323,7 +323,7 @@ class Executable:
     def failure(self, number: int, params: Array | None = None) -> Exception:
         """The error of a failed check, with the op and the user's line; ``params`` is the call's table."""
         message, node = self.program.messages[number - 1]
-        if isinstance(node.op.kind, Exchange):
+        if isinstance(node.op.kind, CollectiveCall):
             return node.op.kind.error()
         if isinstance(message, CheckValues):
             table = self._params if params is None else params
@@ -349,7 +349,7 @@ class Executable:
         effect_log: EffectLog | None,
         params: Array,
     ) -> None:
-        """:meth:`enter`, in a span of the running profiler; exchanges of the part are spans of their own."""
+        """:meth:`enter`, in a span of the running profiler; collectives of the part have own spans."""
         watcher = WATCHED.value
         if watcher is None:
             self.enter(part, addresses, status, effect_log, params)
@@ -357,13 +357,13 @@ class Executable:
         start = perf_counter_ns()
         with watcher.span("native", self.inputs.name):
             self.enter(part, addresses, status, effect_log, params)
-        if not self.image.exchanges:
+        if not self.image.collectives:
             return
         kinds = [node.op.kind for _, node in self.program.messages]
-        exchanges = {kind.progress: kind for kind in kinds if isinstance(kind, Exchange)}
-        for exchange in exchanges.values():
-            for text, begin, end in exchange.spans(start):
-                watcher.add("exchange", text, begin, end, None)
+        collectives = {kind.progress: kind for kind in kinds if isinstance(kind, CollectiveCall)}
+        for collective in collectives.values():
+            for text, begin, end in collective.spans(start):
+                watcher.add("collective", text, begin, end, None)
 
     def enter(
         self,

@@ -6,7 +6,7 @@ Results are the same without them, but slower. Without
 * the linker, LLVM is loaded to link;
 * threads, loops run on the calling thread;
 * concurrency, the calls of a graph run one after another;
-* exchanges, those between workers are host calls;
+* collectives, those between workers are host calls;
 * the matrix product of this backend, NumPy's BLAS is called;
 * the disk cache, each process compiles again;
 * programs on disk, each process plans and writes them again;
@@ -58,7 +58,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     """The fast paths of this process for tensors of ``tensor_class``.
 
     >>> [feature.name for feature in features(object)]  # doctest: +NORMALIZE_WHITESPACE
-    ['C fast call', 'linker', 'threads', 'concurrency', 'exchanges', 'matrix product', 'disk cache',
+    ['C fast call', 'linker', 'threads', 'concurrency', 'collectives', 'matrix product', 'disk cache',
      'programs on disk', 'kept blocks']
     """
     pool = threads.status()
@@ -74,7 +74,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
         _unless("linker", "linker", elf.unavailable_reason()),
         FastPathReport("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
         _unless("concurrency", "concurrency", sequential_reason()),
-        _unless("exchanges", "exchanges", switches.off("exchanges")),
+        _unless("collectives", "collectives", switches.off("collectives")),
         FastPathReport("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
         FastPathReport("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless("programs on disk", "programs", program_cache.unavailable_reason()),

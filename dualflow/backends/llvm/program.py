@@ -74,7 +74,7 @@ class Program(NamedTuple):
         kernels: the loop nests, for listings.
         parallel: whether a loop is parallel.
         heavy: whether a call is, or may be, so long that it releases the GIL; also if it waits for workers.
-        records_exchanges: whether an effect log has the results of all exchanges that precede a failure;
+        records_collectives: whether an effect log has the results of all collectives that precede a failure;
             machine code records none.
         output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
         temporary_shapes: the same for each temporary, if all sizes follow from those of arguments.
@@ -104,7 +104,7 @@ class Program(NamedTuple):
     kernels: tuple[EmittedKernel, ...]
     parallel: bool
     heavy: bool
-    records_exchanges: bool
+    records_collectives: bool
     output_shapes: tuple[tuple[int, ...], ...]
     temporary_shapes: tuple[tuple[int, ...], ...]
     standalone: str | None
@@ -217,7 +217,7 @@ def write(
         or unit.polls_signals
         or unit.waits
         or unit.module.has(interrupts.ROUTINE),
-        records_exchanges=unit.records_exchanges,
+        records_collectives=unit.records_collectives,
     )
 
 

@@ -191,7 +191,7 @@ def _obstacle(executable: Executable) -> str:
     if program.depends_on_memory:
         return "it depends on the memory of the process"
     others = sorted(program.addresses.keys() - {"sched_yield"})
-    if others or image.exchanges:
+    if others or image.collectives:
         return f"it calls {', '.join(others)}"
     return ""
 

@@ -51,8 +51,8 @@ class ProgramImage(NamedTuple):
             :class:`~dualflow.backends.llvm.program.Program`. An image from the disk has no ``size_params``,
             which only host calls read.
         uses_pool: whether a loop is parallel.
-        exchanges: whether a part exchanges tensors with other workers.
-        records_exchanges: that of the program.
+        collectives: whether a part collectives tensors with other workers.
+        records_collectives: that of the program.
         kernels, products, tasks: the numbers of kernels, of product routines, and of tasks, for reports.
     """
 
@@ -78,8 +78,8 @@ class ProgramImage(NamedTuple):
     block_sizes: Mapping[int, int]
     memory_params: Mapping[int, int]
     uses_pool: bool
-    exchanges: bool
-    records_exchanges: bool
+    collectives: bool
+    records_collectives: bool
     kernels: int
     products: int
     tasks: int

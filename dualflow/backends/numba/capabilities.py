@@ -10,7 +10,7 @@ CAPABILITIES = Capabilities(
     integer_products=False,
     windows=False,
     fourier=False,
-    exchanges=False,
+    collectives=False,
 )
 
 

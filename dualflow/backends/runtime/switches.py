@@ -24,7 +24,7 @@ PARTS: Final = {
     "programs": "each process plans programs anew, and writes their code",
     "blocks": "large outputs are new memory",
     "concurrency": "the calls of a graph run one after another",
-    "exchanges": "Python calls exchange tensors with other workers",
+    "collectives": "Python calls run the collectives",
 }
 """The parts that have a switch, and the fallback of each."""
 CHECK_MEMORY: Final = "DUALFLOW_CHECK_MEMORY"

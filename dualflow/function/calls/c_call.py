@@ -51,7 +51,7 @@ def c_call(
         form: which of the values are its inputs; None for all, in order.
         pack: puts the results into a structure; without it they are a tuple.
         fail: called after a failure with the failing node, a function that returns the error, the inputs, and
-            whether exchanges are recorded; raises the error. See ``CompiledGraph.finish_failed_call``.
+            whether collectives are recorded; raises the error. See ``CompiledGraph.finish_failed_call``.
     """
     if not isinstance(executable, Executable):
         return None
@@ -107,7 +107,7 @@ def _descriptor(
         arguments = values if form is None else [values[i] for i in form.argument_indices]
         params = np.array((ctypes.c_int64 * len(image.params)).from_address(table), np.int64)
         make = partial(executable.failure, number, params) if number > 0 else None
-        fail(executable.failing(number), make, arguments, image.records_exchanges)
+        fail(executable.failing(number), make, arguments, image.records_collectives)
 
     return Descriptor(
         name=inputs.name,

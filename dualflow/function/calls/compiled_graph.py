@@ -445,7 +445,7 @@ class CompiledGraph:
             node: the node that failed, or the outermost loop that a signal interrupted.
             make: returns the error to raise; None if Python's error indicator is set.
             arguments: the tensors and variables of the call.
-            recorded: whether the call needs no results of its exchanges: see ``EffectLog``.
+            recorded: whether the call needs no results of its collectives: see ``EffectLog``.
         """
         if node.op is REQUIRE_SIZE and make is not None and self.check_shapes is not None:
             self.check_shapes(arguments)
@@ -456,7 +456,7 @@ class CompiledGraph:
         if history is None or effect_log is None:
             error = KeyboardInterrupt() if make is None else make()
         else:
-            effect_log.node, effect_log.make, effect_log.records_exchanges = node, make, recorded
+            effect_log.node, effect_log.make, effect_log.records_collectives = node, make, recorded
             error = history.recover(KeyboardInterrupt() if make is None else Halted(), effect_log, arguments)
         if make is not None:
             raise error

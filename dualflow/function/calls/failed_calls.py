@@ -4,8 +4,9 @@ Compiled code writes to variables last, when nothing can fail any more, so a cal
 If assignments precede the failing line, the interpreter runs the trace again, from the variables' values
 before the call, up to that line. Successful calls do no extra work.
 
-Exchanges with other workers are not repeated. Machine code does not record their results, and may fail after
-those of loops. Then the replay ends at the first exchange: variables keep what was assigned before it.
+Collectives with other workers are not repeated. Machine code does not record their results, and may fail
+after those of loops. Then the replay ends at the first collective: variables keep what was assigned
+before it.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class _Recovery:
         if node.op is ASSIGNMENT:
             self.assigned[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
             return ()
-        if not self._effect_log.records_exchanges and node.effect is Effect.EXCHANGE and not node.bodies:
+        if not self._effect_log.records_collectives and node.effect is Effect.COLLECTIVE and not node.bodies:
             raise _Ended  # its result is lost, and other workers don't repeat it
         if node.origin in self._lines and self._may_be_failing(node):
             if self._stops_at_line:
@@ -217,13 +218,13 @@ class _Recovery:
 def _is_of_values(error: BaseException, effect_log: EffectLog) -> bool:
     """Whether the failure depends on values alone, so that NumPy fails too: no signal, enough memory.
 
-    Neither does that of an exchange, which the replay must not repeat.
+    Neither does that of a collective, which the replay must not repeat.
     """
     if isinstance(error, Halted):
         return (
             not effect_log.of_memory
             and effect_log.node is not None
-            and effect_log.node.effect is not Effect.EXCHANGE
+            and effect_log.node.effect is not Effect.COLLECTIVE
             and not isinstance(effect_log.node.op.kind, Loop)
         )
     return isinstance(error, Exception) and not isinstance(error, MemoryError)

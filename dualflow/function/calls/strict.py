@@ -14,7 +14,7 @@ _BY_EFFECT: Final = {
     Effect.RANDOM: "draw the numbers outside of the function and give them to it",
     Effect.PYTHON: "call Python before or after the function, or write it in ops",
     Effect.PRINT: "print what the function returns",
-    Effect.EXCHANGE: "exchange the results of the function",
+    Effect.COLLECTIVE: "exchange the results of the function",
 }
 _NAMES: Final = {PartKind.NUMPY: "through NumPy", PartKind.PYTHON: "in Python"}
 

@@ -29,7 +29,7 @@ from dualflow.graph.passes.integer_products import sum_integer_products
 from dualflow.graph.passes.loop_products import batch_products
 from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
-from dualflow.graph.passes.native_exchanges import run_exchanges_natively
+from dualflow.graph.passes.native_collectives import run_collectives_natively
 from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
@@ -82,8 +82,8 @@ def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
     return transform_in_steps(graph) if options.capabilities.fourier else graph
 
 
-def _with_native_exchanges(graph: Graph, options: CompileOptions) -> Graph:
-    return run_exchanges_natively(graph) if options.capabilities.exchanges else graph
+def _with_native_collectives(graph: Graph, options: CompileOptions) -> Graph:
+    return run_collectives_natively(graph) if options.capabilities.collectives else graph
 
 
 SIMPLIFICATIONS: Final = (
@@ -177,7 +177,7 @@ PASSES: Final = (
         _plain(add_in_scatters),
         in_bodies=True,
     ),
-    Pass("exchanges", "the nodes that may fail are final by now", _with_native_exchanges),
+    Pass("collectives", "the nodes that may fail are final by now", _with_native_collectives),
     Pass(
         "fusion",
         "last: no other pass enters the bodies of fused nodes",

@@ -1,1 +1,1 @@
-"""Collective ops: exchanges of tensors between the workers of a group."""
+"""Collective ops: sums, gathers and broadcasts over the workers of a group."""

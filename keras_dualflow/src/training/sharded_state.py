@@ -22,7 +22,7 @@ from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.distribute.strategy import get_strategy
 from dualflow.eager.replicas import WholeValue, declare_part
-from dualflow.ops.collectives.exchanges import block_sums_over, blocks_joined_over, own_part, part_size
+from dualflow.ops.collectives.collective_ops import block_sums_over, blocks_joined_over, own_part, part_size
 from keras_dualflow.replicas import PART_UPDATES, PartUpdates
 from keras_dualflow.src.core.conversion import cast
 from keras_dualflow.src.core.variable import Variable

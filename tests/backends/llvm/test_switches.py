@@ -154,7 +154,7 @@ def test_a_part_that_does_not_exist_is_refused_at_the_first_call(tmp_path: Path)
     assert last_line(done) == (
         "dualflow.core.errors.InvalidArgumentError: DUALFLOW_DISABLE='linker,pol': there is no part 'pol' to "
         "switch off; the parts are c_fast_call, linker, pool, product, cache, programs, blocks, concurrency, "
-        "exchanges."
+        "collectives."
     )
     assert 'program.py", line 4, in <module>' in done.stderr
     assert "importlib" not in done.stderr

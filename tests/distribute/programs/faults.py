@@ -1,6 +1,6 @@
 """A program of two workers in which something goes wrong on the second one: ``faults.py FAULT [FORM]``.
 
-FORM is that of the exchanges: in a function of static sizes, in one of any size, or in a loop of a function.
+FORM is that of the collectives: in a function of static sizes, in one of any size, or in a loop.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def repeated(x: Any, times: Any) -> Any:
     return x
 
 
-def exchange(x: Any, times: int) -> None:
+def combine(x: Any, times: int) -> None:
     if form == "loop":
         repeated(x, times)
         return
@@ -45,7 +45,7 @@ steps = {
     "static": df.function(total),
     "any-size": df.function(total, input_signature=[df.TensorSpec([None])]),
 }
-exchange(df.ones([4]), 3)
+combine(df.ones([4]), 3)
 if is_second:
     match fault:
         case "kill":
@@ -55,13 +55,13 @@ if is_second:
         case "steps":
             sys.exit()
         case "shape":
-            exchange(df.ones([5]), 1)
+            combine(df.ones([5]), 1)
         case "dtype":
-            exchange(df.ones([4], df.float64), 1)
+            combine(df.ones([4], df.float64), 1)
         case "function":
             strategy.gather(df.ones([4]), axis=0)
         case "hang":
             time.sleep(1000)
         case "interrupt":
             threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
-exchange(df.ones([4]), 1_000_000)
+combine(df.ones([4]), 1_000_000)

@@ -17,7 +17,7 @@ FACILITIES = [
     "linker",
     "threads",
     "concurrency",
-    "exchanges",
+    "collectives",
     "matrix product",
     "disk cache",
     "programs on disk",

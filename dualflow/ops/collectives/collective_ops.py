@@ -20,7 +20,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, split
-from dualflow.ops.op_kinds import Collective, Exchange, Opaque
+from dualflow.ops.op_kinds import Collective, CollectiveCall, Opaque
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.repetition import pad
 
@@ -48,7 +48,9 @@ class ReplicaGroup(Protocol):
         """The sum of the workers' arrays, which have one shape."""
         ...
 
-    def native(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> Exchange | None:
+    def native(
+        self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]
+    ) -> CollectiveCall | None:
         """The call by which machine code runs a collective on an input; None if there is none.
 
         A size of the input that is None is dynamic.
@@ -79,10 +81,10 @@ def _gathered(x: TensorSpec, group: ReplicaGroup) -> TensorSpec:
 def _native(collective: Collective) -> Opaque:
     """The kind of an op that machine code runs if the group has a call for it."""
 
-    def call(x: TensorSpec, group: ReplicaGroup) -> Exchange | None:
+    def call(x: TensorSpec, group: ReplicaGroup) -> CollectiveCall | None:
         return group.native(collective, x.dtype, tuple([n if type(n) is int else None for n in x.shape]))
 
-    return Opaque(_REASON, exchange=call)
+    return Opaque(_REASON, collective_call=call)
 
 
 ALL_REDUCE: Final[Op] = register(
@@ -93,7 +95,7 @@ ALL_REDUCE: Final[Op] = register(
         kernel=lambda x, group: group.all_reduce(x),
         kind=_native(Collective.ALL_REDUCE),
         vjp=(lambda g, out, x, group: sum_over(g, group),),
-        effect=Effect.EXCHANGE,
+        effect=Effect.COLLECTIVE,
     )
 )
 ALL_GATHER: Final[Op] = register(
@@ -104,7 +106,7 @@ ALL_GATHER: Final[Op] = register(
         kernel=lambda x, group: group.all_gather(x),
         kind=_KIND,
         vjp=(lambda g, out, x, group: _apply(REDUCE_SCATTER, (g, x), group),),
-        effect=Effect.EXCHANGE,
+        effect=Effect.COLLECTIVE,
     )
 )
 REDUCE_SCATTER: Final[Op] = register(
@@ -115,7 +117,7 @@ REDUCE_SCATTER: Final[Op] = register(
         kernel=lambda x, own, group: group.reduce_scatter(x, len(own)),
         kind=_KIND,
         vjp=(lambda g, out, x, own, group: _apply(ALL_GATHER, (g,), group), None),
-        effect=Effect.EXCHANGE,
+        effect=Effect.COLLECTIVE,
     )
 )
 
@@ -128,7 +130,7 @@ REDUCE_SCATTER_BLOCK: Final[Op] = register(
         kernel=lambda x, group: group.reduce_scatter_block(x),
         kind=_native(Collective.REDUCE_SCATTER),
         vjp=(lambda g, out, x, group: _apply(ALL_GATHER_BLOCK, (g,), group),),
-        effect=Effect.EXCHANGE,
+        effect=Effect.COLLECTIVE,
     )
 )
 ALL_GATHER_BLOCK: Final[Op] = register(
@@ -139,7 +141,7 @@ ALL_GATHER_BLOCK: Final[Op] = register(
         kernel=lambda x, group: group.all_gather_block(x),
         kind=_native(Collective.ALL_GATHER),
         vjp=(lambda g, out, x, group: _apply(REDUCE_SCATTER_BLOCK, (g,), group),),
-        effect=Effect.EXCHANGE,
+        effect=Effect.COLLECTIVE,
     )
 )
 
@@ -160,7 +162,7 @@ def sum_over(x: Any, group: ReplicaGroup) -> Tensor:
 
 
 def sums_over(tensors: Iterable[Any], group: ReplicaGroup, bucket_bytes: int) -> list[Tensor]:
-    """:func:`sum_over` of each tensor; tensors of one dtype share exchanges of about ``bucket_bytes``.
+    """:func:`sum_over` of each tensor; tensors of one dtype share collectives of about ``bucket_bytes``.
 
     In a compiled graph the tensors are computed in the bucket, and the results are views of its sum.
     """
@@ -196,7 +198,7 @@ def block_sums_over(tensors: Sequence[Any], group: ReplicaGroup, bucket_bytes: i
     """This worker's parts of the sums of tensors of static shapes over the workers of ``group``.
 
     The elements of each tensor, in a row, are divided into as many parts as there are workers, the last of
-    them padded with zeros. Tensors of one dtype share exchanges of about ``bucket_bytes``.
+    them padded with zeros. Tensors of one dtype share collectives of about ``bucket_bytes``.
 
     Returns:
         A vector for each tensor, of :func:`part_size` elements.
@@ -264,7 +266,7 @@ def _added_as(dtype: DType) -> DType:
 
 
 def _buckets(values: Sequence[Any], bucket_bytes: int) -> list[list[int]]:
-    """The positions of values that share an exchange: of one dtype, in order; alone if a size is dynamic."""
+    """The positions of values that share a collective: of one dtype, in order; alone if a size is dynamic."""
     buckets: list[list[int]] = []
     open_buckets: dict[DType, tuple[list[int], int]] = {}
     for i, x in enumerate(values):

@@ -1,4 +1,4 @@
-"""Exchanges of real workers of MPI: each check of a program, which 2 and 4 workers run together."""
+"""Collectives of real workers of MPI: each check of a program, which 2 and 4 workers run together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workers import checks_of, run_program
 
 import dualflow as df
 
-PROGRAM = Path(__file__).with_name("programs") / "exchanges.py"
+PROGRAM = Path(__file__).with_name("programs") / "collectives.py"
 
 
 @pytest.fixture(scope="module")

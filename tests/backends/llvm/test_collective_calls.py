@@ -1,4 +1,4 @@
-"""Exchanges in machine code: what the called function gets, and what happens where it, or the program, fails.
+"""Collectives in machine code: what the called function gets, and what happens if it or the program fails.
 
 The function is one of this process, in place of MPI's; tests/distribute runs real workers.
 """
@@ -16,12 +16,12 @@ import pytest
 import dualflow as df
 from dualflow.backends.runtime import switches
 from dualflow.distribute.progress import Progress
-from dualflow.ops.collectives.exchanges import block_sums_over, blocks_joined_over, sum_over
-from dualflow.ops.op_kinds import Collective, Exchange
+from dualflow.ops.collectives.collective_ops import block_sums_over, blocks_joined_over, sum_over
+from dualflow.ops.op_kinds import Collective, CollectiveCall
 
 pytestmark = [
     pytest.mark.llvm,
-    pytest.mark.skipif(bool(switches.off("exchanges")), reason="they are off"),
+    pytest.mark.skipif(bool(switches.off("collectives")), reason="they are off"),
 ]
 ALL_REDUCE = ctypes.CFUNCTYPE(
     ctypes.c_int,
@@ -92,12 +92,12 @@ class TwoEqualWorkers:
     def all_gather_block(self, array: Any) -> Any:
         raise NotImplementedError
 
-    def native(self, collective: Collective, dtype: Any, shape: tuple[int | None, ...]) -> Exchange:
+    def native(self, collective: Collective, dtype: Any, shape: tuple[int | None, ...]) -> CollectiveCall:
         number: Any = self.progress.template if None in shape else self.progress.signature
         signature = number(collective.name.lower(), dtype.dtype, shape)
         function = self._gather_function if collective is Collective.ALL_GATHER else self._function
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
-        return Exchange(
+        return CollectiveCall(
             collective,
             address,
             11,
@@ -170,7 +170,7 @@ def test_large_sums_are_exchanged_in_parts() -> None:
     assert group.progress.begun == group.progress.finished == 1
 
 
-def test_a_profile_has_a_span_of_each_exchange_in_that_of_its_call(
+def test_a_profile_has_a_span_of_each_collective_in_that_of_its_call(
     group: TwoEqualWorkers, tmp_path: Path
 ) -> None:
     f = df.function(lambda x: sum_over(sum_over(x, group) + 1.0, group))
@@ -180,7 +180,7 @@ def test_a_profile_has_a_span_of_each_exchange_in_that_of_its_call(
         f(x)
         f(x)
     events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
-    spans = [e for e in events if e.get("cat") == "exchange"]
+    spans = [e for e in events if e.get("cat") == "collective"]
     native = [e for e in events if e.get("cat") == "native"]
     assert [e["name"] for e in spans] == ["all_reduce of float32[3]"] * 4
     for i, span in enumerate(spans):
@@ -212,7 +212,7 @@ def test_an_update_uses_the_sum(group: TwoEqualWorkers) -> None:
     assert group.in_python == 0
 
 
-def test_a_failed_exchange_raises_its_error_and_assigns_nothing(group: TwoEqualWorkers) -> None:
+def test_a_failed_collective_raises_its_error_and_assigns_nothing(group: TwoEqualWorkers) -> None:
     group.code = 15
     v = df.Variable(1.0)
 
@@ -230,7 +230,7 @@ def test_a_failed_exchange_raises_its_error_and_assigns_nothing(group: TwoEqualW
     assert group.progress.finished == 0
 
 
-def test_assignments_before_a_failed_exchange_stay(group: TwoEqualWorkers) -> None:
+def test_assignments_before_a_failed_collective_stay(group: TwoEqualWorkers) -> None:
     group.code = 1
     v = df.Variable(0.0)
 
@@ -295,7 +295,7 @@ def test_tensors_of_dynamic_sizes_are_recorded_with_their_sizes(group: TwoEqualW
     assert group.in_python == 0
 
 
-def test_exchanges_of_each_iteration_are_native(group: TwoEqualWorkers) -> None:
+def test_collectives_of_each_iteration_are_native(group: TwoEqualWorkers) -> None:
     v = df.Variable(0.0)
 
     @df.function
@@ -330,7 +330,9 @@ def test_exchanges_of_each_iteration_are_native(group: TwoEqualWorkers) -> None:
     assert group.in_python == 0
 
 
-def test_exchanges_of_a_branch_are_native_unless_a_node_that_may_fail_follows(group: TwoEqualWorkers) -> None:
+def test_collectives_of_a_branch_are_native_unless_a_node_that_may_fail_is_next(
+    group: TwoEqualWorkers,
+) -> None:
     def chosen(x: Any, i: Any) -> Any:
         return df.cond(i > 0, lambda: sum_over(x, group), lambda: x - 1.0)
 
@@ -343,7 +345,7 @@ def test_exchanges_of_a_branch_are_native_unless_a_node_that_may_fail_follows(gr
     assert (len(group.calls), group.in_python) == (1, 1)
 
 
-def test_variables_keep_what_was_assigned_before_the_first_exchange_of_a_loop_that_fails(
+def test_variables_keep_what_was_assigned_before_the_first_collective_of_a_loop_that_fails(
     group: TwoEqualWorkers,
 ) -> None:
     """Neither the failed call nor its replay exchanges more than the iterations before the failure."""

@@ -1,4 +1,4 @@
-"""What workers exchange; run by all workers of a job together."""
+"""Checks of collectives, which all workers of a job run together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.runtime import switches
-from dualflow.ops.collectives.exchanges import block_sums_over, blocks_joined_over
+from dualflow.ops.collectives.collective_ops import block_sums_over, blocks_joined_over
 
 sys.path.append(str(Path(__file__).parents[2] / "harness"))
 from digits_model import digits
@@ -89,7 +89,7 @@ def check_compiled_sums_of_every_dtype() -> None:
         value = df.cast(df.fill([3], RANK + 1), dtype)
         f = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
         assert df.cast(f(value), df.complex64).numpy().tolist() == [TOTAL] * 3
-        assert ("numpy: " in f.status()) == bool(switches.off("exchanges"))
+        assert ("numpy: " in f.status()) == bool(switches.off("collectives"))
 
 
 def check_compiled_sums_of_sizes_that_a_call_or_its_data_determines() -> None:
@@ -102,7 +102,7 @@ def check_compiled_sums_of_sizes_that_a_call_or_its_data_determines() -> None:
     for x in ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]):
         assert of_data(df.constant(x)).numpy().tolist() == [COUNT * n for n in x if n > 1.0]
     for f in (of_call, of_data):
-        assert ("exchanges data" in f.status()) == bool(switches.off("exchanges"))
+        assert ("exchanges data" in f.status()) == bool(switches.off("collectives"))
 
 
 def check_sums_in_loops_have_the_bits_of_eager_ones() -> None:
@@ -162,7 +162,7 @@ def check_loops_in_functions_train_as_loops_in_python() -> None:
         else:
             compiled = df.function(of_range if loop == "range" else of_while)
             compiled(np.concatenate(parts), begins)
-            by_python = bool(switches.off("exchanges")) and scope is strategy
+            by_python = bool(switches.off("collectives")) and scope is strategy
             assert ("exchanges data" in compiled.status()) == by_python
         assert steps.numpy() == 4
         return w.numpy()
@@ -174,15 +174,15 @@ def check_loops_in_functions_train_as_loops_in_python() -> None:
         assert np.allclose(trained(strategy, loop), expected, rtol=0, atol=1e-6), loop
 
 
-def check_a_profile_has_the_exchanges_of_machine_code() -> None:
+def check_a_profile_has_the_collectives_of_machine_code() -> None:
     compiled = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
     compiled(df.ones([300]))
     with df.profiler.trace(SHARED / f"profile{RANK}") as file:
         for _ in range(3):
             compiled(df.ones([300]))
     events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
-    spans = [e["name"] for e in events if e.get("cat") == "exchange"]
-    assert spans == ["all_reduce of float32[300]"] * (0 if switches.off("exchanges") else 3)
+    spans = [e["name"] for e in events if e.get("cat") == "collective"]
+    assert spans == ["all_reduce of float32[300]"] * (0 if switches.off("collectives") else 3)
 
 
 def check_threads_exchange_one_after_another() -> None:
@@ -190,12 +190,12 @@ def check_threads_exchange_one_after_another() -> None:
     compiled = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
     sums: list[Any] = []
 
-    def exchange(f: Any) -> None:
+    def run(f: Any) -> None:
         sums.extend(f(df.ones([3000])) for _ in range(40))
 
     compiled(df.ones([3000]))
     functions = (compiled, compiled, lambda x: strategy.run(all_reduce, args=("SUM", x)))
-    threads = [threading.Thread(target=exchange, args=(f,)) for f in functions]
+    threads = [threading.Thread(target=run, args=(f,)) for f in functions]
     for thread in threads:
         thread.start()
     for thread in threads:

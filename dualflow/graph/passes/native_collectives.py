@@ -1,10 +1,10 @@
-"""The pass that selects the exchanges between workers which machine code runs.
+"""The pass that selects the collectives between workers which machine code runs.
 
 A call that fails is repeated by the interpreter up to the failing node. Other workers don't repeat it, so the
-results of earlier exchanges are needed then: host calls record them, and machine code does not. So an
-exchange is native if no node that may fail follows. In a training step, updates of variables follow.
+results of earlier collectives are needed then: host calls record them, and machine code does not. So a
+collective is native if no node that may fail follows. In a training step, updates of variables follow.
 
-The results of all iterations of a loop are too many to record. If a loop exchanges, all exchanges of the
+The results of all iterations of a loop are too many to record. If a loop exchanges, all collectives of the
 graph are native, and the replay of a failed call ends at the first one: ``function/calls/failed_calls.py``.
 """
 
@@ -17,41 +17,42 @@ from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.scalars import bodies
-from dualflow.ops.op_kinds import Cond, Exchange, Loop, Opaque
+from dualflow.ops.op_kinds import CollectiveCall, Cond, Loop, Opaque
 from dualflow.ops.record import Effect
 
 
-def run_exchanges_natively(graph: Graph) -> Graph:
-    """``graph`` in which machine code runs exchanges: all if there are some in loops, else the last ones."""
-    return _with_native(graph, all_native=_exchanges_in_loops(graph), followed=False)
+def run_collectives_natively(graph: Graph) -> Graph:
+    """``graph`` in which machine code runs collectives: all if loops have some, else the last ones."""
+    return _with_native(graph, all_native=_collectives_in_loops(graph), followed=False)
 
 
-def _exchanges_in_loops(graph: Graph) -> bool:
+def _collectives_in_loops(graph: Graph) -> bool:
     """Whether a loop of ``graph`` exchanges."""
-    exchanging = [node for node in graph.nodes if node.effect is Effect.EXCHANGE]
+    with_collectives = [node for node in graph.nodes if node.effect is Effect.COLLECTIVE]
     return any(
-        isinstance(node.op.kind, Loop) or any(map(_exchanges_in_loops, bodies(node))) for node in exchanging
+        isinstance(node.op.kind, Loop) or any(map(_collectives_in_loops, bodies(node)))
+        for node in with_collectives
     )
 
 
 def _with_native(graph: Graph, *, all_native: bool, followed: bool) -> Graph:
-    """``graph`` with native exchanges.
+    """``graph`` with native collectives.
 
     Args:
         all_native: whether they include those that a node which may fail follows.
         followed: whether such a node follows the graph.
     """
-    if not any(node.effect is Effect.EXCHANGE for node in graph.nodes):
+    if not any(node.effect is Effect.COLLECTIVE for node in graph.nodes):
         return graph
-    exchanges: dict[Node, Exchange] = {}
+    collectives: dict[Node, CollectiveCall] = {}
     specs: dict[Node, BodySpec] = {}
     for node in reversed(graph.nodes):
-        exchange = _exchange(node)
-        if exchange is not None:
+        collective = _collective(node)
+        if collective is not None:
             if all_native or not followed:
-                exchanges[node] = exchange._replace(precedes_failure=followed)
+                collectives[node] = collective._replace(precedes_failure=followed)
             continue
-        if node.effect is Effect.EXCHANGE and isinstance(node.op.kind, Cond | Loop):
+        if node.effect is Effect.COLLECTIVE and isinstance(node.op.kind, Cond | Loop):
             (spec,) = node.attrs.values()
             change = partial(
                 _with_native, all_native=all_native, followed=followed or isinstance(node.op.kind, Loop)
@@ -61,8 +62,8 @@ def _with_native(graph: Graph, *, all_native: bool, followed: bool) -> Graph:
 
     def changed(node: Node, current: Node) -> Expansion | None:
         op, attrs = current.op, current.attrs
-        if node in exchanges:
-            op = replace(op, kind=exchanges[node])
+        if node in collectives:
+            op = replace(op, kind=collectives[node])
         elif node in specs:
             attrs = dict.fromkeys(attrs, specs[node])
         else:
@@ -71,20 +72,20 @@ def _with_native(graph: Graph, *, all_native: bool, followed: bool) -> Graph:
             Node(op, current.inputs, attrs, current.specs, current.origin, current.merged_origins)
         )
 
-    return rebuild(graph, changed) if exchanges or specs else graph
+    return rebuild(graph, changed) if collectives or specs else graph
 
 
-def _exchange(node: Node) -> Exchange | None:
+def _collective(node: Node) -> CollectiveCall | None:
     """The call of the MPI library that runs ``node``; None if there is none."""
     kind = node.op.kind
-    if not isinstance(kind, Opaque) or kind.exchange is None:
+    if not isinstance(kind, Opaque) or kind.collective_call is None:
         return None
-    return kind.exchange(node.inputs[0].spec, **node.attrs)
+    return kind.collective_call(node.inputs[0].spec, **node.attrs)
 
 
 def _fails(node: Node) -> bool:
-    """Whether ``node`` may fail by anything but exchanges that machine code can run."""
-    if _exchange(node) is not None:
+    """Whether ``node`` may fail by anything but collectives that machine code can run."""
+    if _collective(node) is not None:
         return False
     if isinstance(node.op.kind, Cond):
         return any(_fails(n) for branch in bodies(node) for n in branch.nodes)

@@ -1,13 +1,13 @@
-; An exchange between workers: a call of the MPI library in the kernels' calling convention.
+; A collective between workers: a call of the MPI library in the kernels' calling convention.
 ;
-;   df_exchange(context, lo, hi, thread)
+;   df_collective(context, lo, hi, thread)
 ;
-; The parameters are words of 8 bytes; see exchange_calls.py. The words of the progress are those of
+; The parameters are words of 8 bytes; see collective_calls.py. The words of the progress are those of
 ; dualflow/distribute/progress.py: this code and Python write them while they hold its mutex, and the thread of the
-; monitor reads them at any time. So the words of a ring are stored before the number of exchanges that have begun.
+; monitor reads them at any time. So the words of a ring are stored before the number of collectives that have begun.
 ;
 ; If a check of the program has failed before, nothing is exchanged: the call is repeated in Python, up to the error.
-; A return code other than 0 is stored in the progress, and the exchange remains unfinished.
+; A return code other than 0 is stored in the progress, and the collective remains unfinished.
 
 %call = type {
   i64,                          ;  0 what is exchanged: 0 a sum, 1 a block of a sum, 2 a gather
@@ -22,7 +22,7 @@
   i64, [0 x i64]                ; 16 the number of dynamic sizes of the input, at most 4, and these
 }
 %progress = type {
-  i64, i64, i64,                ;  0 exchanges that have begun, those that have finished, a return code
+  i64, i64, i64,                ;  0 collectives that have begun, those that have finished, a return code
   [13 x i64],                   ;  3 the mutex
   [16384 x i64],                ;  4 the ring of signatures
   [32768 x i64],                ;  5 the times at which they began and ended
@@ -33,7 +33,7 @@ declare i32 @clock_gettime(i32, ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 
-define void @df_exchange(ptr %context, i64 %lo, i64 %hi, i64 %thread) nounwind {
+define void @df_collective(ptr %context, i64 %lo, i64 %hi, i64 %thread) nounwind {
 entry:
   %params.at = getelementptr ptr, ptr %context, i64 1
   %status.at = getelementptr ptr, ptr %context, i64 2
