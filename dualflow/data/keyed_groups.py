@@ -169,7 +169,10 @@ class RebatchIterator(ReplayedIterator):
             taken = min(size, self._rows)
             if not taken or (self._stage.drop_remainder and taken < size):
                 break
-            columns = [np.concatenate(column) for column in zip(*self._buffer, strict=True)]
+            joined = (
+                len(self._buffer) > 1
+            )  # a batch that is divided into smaller ones is not copied each time
+            columns = [np.concatenate(x) if joined else x[0] for x in zip(*self._buffer, strict=True)]
             batches.append(tuple([x[:taken] for x in columns]))
             self._rows -= taken
             self._buffer = [tuple([x[taken:] for x in columns])] if self._rows else []

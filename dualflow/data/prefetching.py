@@ -61,6 +61,12 @@ class _BoundedQueue:
             self._changed.notify_all()
 
 
+def _close(queue: _BoundedQueue, process: int) -> None:
+    """Close a queue of this process; a worker may have held its lock when a child process was forked."""
+    if os.getpid() == process:
+        queue.close()
+
+
 def _work(queue: _BoundedQueue, source: StageIterator) -> None:
     """Read ``source`` until it ends or the queue is closed."""
     running = True
@@ -132,7 +138,7 @@ class PrefetchIterator(StageIterator):
     def _begin(self) -> _BoundedQueue:
         queue = self._queue = _BoundedQueue(self._stage.size)
         source, self._source = self._source, None
-        weakref.finalize(self, queue.close)
+        weakref.finalize(self, _close, queue, self._process)
         threading.Thread(target=_work, args=(queue, source), name="dualflow prefetch", daemon=True).start()
         return queue
 

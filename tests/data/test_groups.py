@@ -152,6 +152,12 @@ def test_rebatching_keeps_the_rows() -> None:
     assert elements(fours.rebatch(3, drop_remainder=True)) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
+def test_a_batch_that_is_divided_is_not_copied_for_each_part() -> None:
+    parts = Dataset.from_tensors(np.arange(100)).rebatch(1).stage.start().next(100)
+    assert [x.tolist() for (x,) in parts] == [[i] for i in range(100)]
+    assert len({id(x.base) for (x,) in parts}) == 1
+
+
 def test_unique_keeps_the_first() -> None:
     assert elements(Dataset.from_tensor_slices([1, 37, 2, 37, 2, 1]).unique()) == [1, 37, 2]
 
@@ -170,6 +176,12 @@ def test_sampling_follows_the_weights() -> None:
     zero, one = Dataset.from_tensors(0).repeat(), Dataset.from_tensors(1).repeat()
     result = elements(Dataset.sample_from_datasets([zero, one], [0.25, 0.75], seed=1).take(1000))
     assert 700 < sum(result) < 800  # 750 give or take 14
+
+
+def test_sampling_ends_with_the_datasets_that_have_a_weight() -> None:
+    r = Dataset.range
+    sampled = Dataset.sample_from_datasets([r(3), r(10, 13), r(20, 23)], [1.0, 0.0, 2.0], seed=1)
+    assert sorted(elements(sampled)) == [0, 1, 2, 20, 21, 22]
 
 
 def test_random_numbers_are_the_same_in_each_run_and_spread() -> None:

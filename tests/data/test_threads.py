@@ -165,6 +165,29 @@ def test_a_forked_process_goes_on_with_threads_of_its_own(name: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_frees_an_iterator_whose_lock_its_parents_thread_held() -> None:
+    program = (
+        "import os, threading, dualflow as df\n"
+        "iterator = df.data.Dataset.range(8).prefetch(2).stage.start()\n"
+        "iterator.next(1)\n"
+        "held, forked = threading.Event(), threading.Event()\n"
+        "def hold():\n"
+        "    with iterator._queue._changed:\n"
+        "        held.set(); forked.wait()\n"
+        "thread = threading.Thread(target=hold)\n"
+        "thread.start(); held.wait()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    del iterator, hold, thread\n"
+        "    print('freed', flush=True)\n"
+        "    os._exit(0)\n"
+        "forked.set()\n"
+        "assert os.waitpid(pid, 0)[1] == 0\n"
+    )
+    assert output_of(program) == "freed\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_process_that_is_forked_while_another_thread_reads_has_to_make_a_new_iterator() -> None:
     program = (
         "import os, threading, dualflow as df\n"

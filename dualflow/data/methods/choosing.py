@@ -99,7 +99,7 @@ class ChoosingMethods(DatasetBase):
 
         Args:
             datasets: datasets whose elements have the same structure and dtypes.
-            weights: the relative probability of each; equal ones by default.
+            weights: the relative probability of each; equal ones by default. Those of weight 0 are left out.
             seed: selects the stream of random numbers, together with :func:`dualflow.random.set_seed`.
             stop_on_empty_dataset: whether it ends when a drawn dataset has ended; otherwise it goes on
                 without that.
@@ -135,9 +135,11 @@ class ChoosingMethods(DatasetBase):
             raise InvalidArgumentError(
                 f"The weights can't be probabilities: {probabilities}; give positive numbers.{here()}"
             )
-        rows = RandomRows(_seeds(seed), tuple(probabilities))
+        # without those that are never drawn: the others' end would be waited for forever
+        drawn = [d for d, probability in zip(datasets, probabilities, strict=True) if probability]
+        rows = RandomRows(_seeds(seed), tuple(filter(None, probabilities)))
         choices = RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64)))
-        return cls._choose(datasets, choices, stop_on_empty_dataset)
+        return cls._choose(drawn, choices, stop_on_empty_dataset)
 
     @classmethod
     def _choose(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Any:
