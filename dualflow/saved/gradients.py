@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.control.gradient_graphs import (
+from dualflow.function.tracing.gradient_graphs import (
     TracedGradient,
     UntraceableGradient,
     has_gradient_function,
@@ -25,17 +25,14 @@ def with_traced_gradients(trace: ConcreteFunction) -> Graph:
         InvalidArgumentError: a gradient function can't be traced, or has an effect; with the user's line.
     """
     graph = trace.graph
-    captures = dict(zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True))
-
     gradients = {node: _traced(trace, node) for node in filter(has_gradient_function, graph.nodes)}
     if not gradients:
         return graph
-    rebuilt = with_gradient_graphs(graph, gradients)
-    for gradient in gradients.values():
-        captures.update(gradient.captures)
-    ordered = sorted(captures.items(), key=lambda item: not item[1].variable)
+    graph = with_gradient_graphs(graph, gradients)
+    captures = zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True)
+    ordered = sorted(captures, key=lambda item: not item[1].variable)
     return replace(
-        rebuilt,
+        graph,
         inputs=(*graph.arguments, *[value for value, _ in ordered]),
         captures=tuple([capture for _, capture in ordered]),
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.function.arguments.results import Packer
+from dualflow.function.tracing.gradient_graphs import traced_gradients, with_gradient_graphs
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Update, Value
@@ -75,6 +77,15 @@ class RecordedTrace:
         """The source of each capture: a variable, a tensor, or a symbolic tensor of an outer trace."""
         return tuple([c.source for c in self.graph.captures])
 
+    @cached_attribute
+    def graph_for_traces(self) -> Graph:
+        """The graph, as other traces evaluate it.
+
+        Custom gradient functions hold tensors of this trace, so graphs are in their place. What these capture
+        are further inputs.
+        """
+        return with_gradient_graphs(self.graph, traced_gradients(self.tracer, self.graph.nodes))
+
     @property
     def has_dynamic_sizes(self) -> bool:
         """Whether the size of an argument is known only at run time."""
@@ -109,10 +120,15 @@ class RecordedTrace:
         def record_assignment(variable: Any, value: Any) -> None:
             engine.innermost.record_assignment(variables.get(id(variable), variable), value)
 
-        graph = with_variables(self.graph, variables) if variables else self.graph
+        is_eager = engine.innermost.eager
+        graph = self.graph if is_eager else self.graph_for_traces
+        added = graph.captures[len(self.graph.captures) :]
+        tensors = [*tensors, *[dispatch.operand(engine, capture.source) for capture in added]]
+        if variables:
+            graph = with_variables(graph, variables)
         if self.tracer.on_device:
             engine.compile_for_device()
-        if not engine.innermost.eager:
+        if not is_eager:
             graph = with_streams_of(graph, engine.innermost)
         results = replay(graph, tensors, record_assignment)
         count = len(self.outputs)
@@ -124,7 +140,7 @@ class RecordedTrace:
 
     def with_shapes(self, inputs: Sequence[Any]) -> RecordedTrace:
         """The same computation, recorded by a new tracer for arguments with the shapes of ``inputs``."""
-        graph = self.graph
+        graph = self.graph_for_traces
         tracer = Tracer(graph.name, options=self.options)
         with tracing(tracer):
             arguments = [

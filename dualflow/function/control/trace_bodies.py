@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from dualflow.core import dispatch
@@ -11,14 +10,8 @@ from dualflow.core.dispatch import Engine
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
-from dualflow.function.control.gradient_graphs import (
-    Gradients,
-    UntraceableGradient,
-    has_gradient_function,
-    traced_gradient,
-    with_gradient_graphs,
-)
 from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.gradient_graphs import Gradients, traced_gradients, with_gradient_graphs
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
 from dualflow.graph.extract import ancestors
@@ -67,15 +60,11 @@ class Body(NamedTuple):
     def with_gradients(self) -> Body:
         """This body with its custom gradient functions as graphs, which capture what these read.
 
-        A gradient function holds tensors of the body's trace, but the body's gradient is another trace. A
-        function that can't be traced stays, and raises when the gradient is computed.
+        A gradient function holds tensors of the body's trace, but the body's gradient is another trace.
         """
         nodes = list(self.tracer.builder.nodes)
-        gradients = {}
-        for node in filter(has_gradient_function, nodes):
-            with suppress(UntraceableGradient):
-                gradients[node] = traced_gradient(self.tracer, node)
-        return self._replace(gradients=gradients, node_count=len(nodes)) if gradients else self
+        gradients = traced_gradients(self.tracer, nodes)
+        return self._replace(gradients=gradients, node_count=len(nodes))
 
 
 def trace_body(

@@ -1,4 +1,4 @@
-"""Custom gradient functions inside of branches and loops may use the tensors of their call."""
+"""Custom gradient functions of branches, loops and inner functions may use the tensors of their call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_intermediate(x: Any) -> Any:
 @df.custom_gradient
 def of_variable(x: Any) -> Any:
     def gradient(upstream: Any, variables: Any = None) -> Any:
-        return upstream * SCALE * x, [upstream * x]
+        return upstream * SCALE * x, [df.reduce_sum(upstream * x)]
 
     return x * SCALE, gradient
 
@@ -59,6 +59,20 @@ def in_a_while_loop(f: Unary, x: Any, n: Any) -> Any:
     return df.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, f(y * 0.1)), (0, x))[1]
 
 
+def in_an_inner_function(f: Unary, x: Any, n: Any) -> Any:
+    return df.function(lambda y: f(y * 2.0))(x) * 3.0
+
+
+def in_an_inner_function_of_a_branch(f: Unary, x: Any, n: Any) -> Any:
+    inner = df.function(lambda y: f(y * x) * y)
+    return df.cond(n > 1, lambda: inner(x + 1.0), lambda: x)
+
+
+def in_an_inner_function_of_several_shapes(f: Unary, x: Any, n: Any) -> Any:
+    inner = df.function(lambda y: df.reduce_sum(f(y * 2.0)), reduce_retracing=True)
+    return inner(df.stack([x, x])) + inner(df.stack([x, 2.0 * x, x])) + inner(df.stack([x]))
+
+
 def in_a_map(f: Unary, x: Any, n: Any) -> Any:
     return df.reduce_sum(df.map_fn(f, df.stack([x, 2.0 * x])))
 
@@ -73,7 +87,11 @@ def in_a_branch_of_a_loop(f: Unary, x: Any, n: Any) -> Any:
 
 @pytest.mark.parametrize("f", FUNCTIONS)
 @pytest.mark.parametrize(
-    "control", [in_a_branch, in_converted_python, in_a_loop, in_a_while_loop, in_a_map, in_a_branch_of_a_loop]
+    "control",
+    [
+        *(in_a_branch, in_converted_python, in_a_loop, in_a_while_loop, in_a_map, in_a_branch_of_a_loop),
+        *(in_an_inner_function, in_an_inner_function_of_a_branch, in_an_inner_function_of_several_shapes),
+    ],
 )
 def test_gradients_are_those_of_eager_code(control: Any, f: Unary) -> None:
     def gradients(x: Any, n: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from dualflow.core.errors import DualflowError
@@ -84,8 +85,22 @@ def _refusals(tracer: Tracer | None) -> list[tuple[Tracer, Exception | None]]:
     return [] if tracer is None else [(tracer, tracer.refusal), *_refusals(tracer.outer)]
 
 
+def traced_gradients(tracer: Tracer, nodes: Iterable[Node]) -> Gradients:
+    """The gradient functions of nodes of a trace as graphs.
+
+    A function that can't be traced is left out: it raises when the gradient is computed.
+    """
+    gradients = {}
+    for node in filter(has_gradient_function, nodes):
+        with suppress(UntraceableGradient):
+            gradients[node] = traced_gradient(tracer, node)
+    return gradients
+
+
 def with_gradient_graphs(graph: Graph, gradients: Gradients) -> Graph:
-    """``graph`` with graphs in place of the gradient functions of some nodes."""
+    """``graph`` with graphs in place of the gradient functions of some nodes, and what these capture."""
+    if not gradients:
+        return graph
 
     def expanded(node: Node, current: Node) -> Expansion | None:
         gradient = gradients.get(node)
@@ -95,7 +110,11 @@ def with_gradient_graphs(graph: Graph, gradients: Gradients) -> Graph:
         inputs = (*current.inputs, *gradient.extras)
         return replaced_by(Node(CUSTOM, inputs, attrs, node.specs, node.origin, node.merged_origins))
 
-    return rebuild(graph, expanded) if gradients else graph
+    rebuilt = rebuild(graph, expanded)
+    added = {v: c for gradient in gradients.values() for v, c in gradient.captures.items()}
+    for value in graph.inputs:
+        added.pop(value, None)
+    return replace(rebuilt, inputs=(*rebuilt.inputs, *added), captures=(*rebuilt.captures, *added.values()))
 
 
 def _flows(values: Sequence[Value | None], extras: Sequence[Value]) -> tuple[bool, ...]:
