@@ -28,7 +28,7 @@ def may_fail(node: Node) -> bool:
     if isinstance(kind, Cond):
         return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)
     if isinstance(kind, Elementwise | Reduce | CopyPieces | MatMul):
-        return not _in_machine_code(node) or (isinstance(kind, Elementwise) and _checks(node))
+        return not _in_machine_code(node) or (isinstance(kind, Elementwise) and _checks(node, kind))
     return True
 
 
@@ -39,8 +39,8 @@ def _in_machine_code(node: Node) -> bool:
     return all(in_loops(dtype) and dtype.kind == "f" and dtype.size >= 4 for dtype in dtypes)
 
 
-def _checks(node: Node) -> bool:
-    """Whether the scalar function of ``node`` has checks; with float operands only it has none."""
-    if all(v.spec.dtype.is_inexact for v in node.inputs):
+def _checks(node: Node, kind: Elementwise) -> bool:
+    """Whether the scalar function of ``node`` has checks; of floats alone its op has an error for them."""
+    if kind.error is None and all(v.spec.dtype.is_inexact for v in node.inputs):
         return False
     return function_of(node).uses(ScalarOp.CHECK)

@@ -28,7 +28,7 @@ from dualflow.ops.op_kinds import AddNode, Elementwise
 from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 
-MAX_SIZE: Final = 4
+MAX_SIZE: Final = 8
 """The largest number of rows: the code grows with its third power."""
 
 _SINGULAR: Final = str(not_invertible([]))
@@ -48,7 +48,7 @@ def _op(name: str, doc: str, code: Callable[..., Any], error: type[InvalidArgume
         doc=doc,
         infer=infer,
         kernel=lambda *arrays, **attrs: code(maths_reference, *arrays, **attrs),
-        kind=Elementwise(code, cost=MAX_SIZE**3, error=error),
+        kind=Elementwise(code, cost=64, error=error),
     )
 
 

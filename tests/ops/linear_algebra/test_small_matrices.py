@@ -126,3 +126,20 @@ def test_larger_matrices_are_left_to_lapack() -> None:
     function = df.function(L.inv)
     function(df.eye(MAX_SIZE + 1))
     assert "LAPACK inverts matrices" in function.status()
+
+
+@pytest.mark.parametrize("function", [L.inv, L.cholesky])
+def test_what_follows_a_matrix_that_does_not_fit_assigns_nothing(function: Operation) -> None:
+    v = df.Variable(1.0)
+
+    @df.function
+    def f(x: Any) -> Any:
+        y = function(x)
+        v.assign(2.0)
+        return y
+
+    with pytest.raises(InvalidArgumentError):
+        f(df.zeros([2, 2]))
+    assert float(v) == 1.0
+    f(df.eye(2))
+    assert float(v) == 2.0
