@@ -42,7 +42,7 @@ TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts
 class EmittedSizes:
     """Emits the arithmetic of symbolic sizes."""
 
-    b: Builder
+    builder: Builder
 
     def quotient(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size, by = self._value(x), self._value(y)
@@ -57,7 +57,7 @@ class EmittedSizes:
         return mod_by_constant(size, by) if is_constant_divisor(by) else self._defined(ScalarOp.MOD, size, by)
 
     def _defined(self, op: ScalarOp, *operands: EmittedValue) -> EmittedValue:
-        return evaluate(definition(op, int64).function, Instructions(self.b), operands)[0]
+        return evaluate(definition(op, int64).function, Instructions(self.builder), operands)[0]
 
     def largest(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         first, second = self._value(x), self._value(y)
@@ -84,7 +84,7 @@ class EmittedSizes:
         return self._value(size).eq(1).select(self._value(0), step)
 
     def _value(self, x: EmittedValue | int) -> EmittedValue:
-        return self.b.constant(I64, x) if isinstance(x, int) else x
+        return self.builder.constant(I64, x) if isinstance(x, int) else x
 
 
 def emitted_size(
@@ -190,7 +190,7 @@ def _is_outside(unit: Unit, elements: ElementRange, value: Callable[[int], Emitt
 
 def _require(entry: Entry, node: Node) -> None:
     """Emit the comparison of two sizes; the program fails if they differ."""
-    attrs, b = node.attrs, entry.b
+    attrs, b = node.attrs, entry.builder
     first, second = (emitted_size(b, entry.unit, entry.params, attrs[name]) for name in ("x", "y"))
     fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
     entry.fail_if(~fits, attrs["message"], node)
@@ -225,7 +225,7 @@ def _setter(place: int) -> str:
 
 def write_bind_size(entry: Entry, call: CallRoutine) -> None:
     """Emit the binding of a size variable; or a check that compares two sizes."""
-    node, b, unit = call.node, entry.b, entry.unit
+    node, b, unit = call.node, entry.builder, entry.unit
     attrs = node.attrs
     if node.op is REQUIRE_SIZE:
         _require(entry, node)
@@ -251,7 +251,7 @@ def bind_size(entry: Entry, size: int, value: EmittedValue) -> None:
     """Emit the binding of the size variable ``size`` and the update of parameters that depend on it."""
     variable = variable_of(size)
     assert variable is not None, "a bound size is a size variable"
-    b, index = entry.b, entry.unit.table.size_param(variable)
+    b, index = entry.builder, entry.unit.table.size_param(variable)
     b.store(value, entry.params, index)
     name = _setter(index)
     if name not in entry.unit.module.functions:
@@ -261,7 +261,7 @@ def bind_size(entry: Entry, size: int, value: EmittedValue) -> None:
 
 def write_sizes(entry: Entry, call: CallRoutine) -> None:
     """Emit stores of sizes to a tensor of integers."""
-    b, dtype = entry.b, call.node.output.spec.dtype
+    b, dtype = entry.builder, call.node.output.spec.dtype
     pointer = entry.pointer(call.node.output, call.outputs[0])
     for i, size in enumerate(call.node.attrs["values"]):
         b.store(entry.param(size).cast(Type.of_dtype(dtype.dtype)), pointer, i)
@@ -269,7 +269,7 @@ def write_sizes(entry: Entry, call: CallRoutine) -> None:
 
 def write_positions(entry: Entry, call: CallRoutine) -> None:
     """Emit the positions of elements, each repeated by the element's count."""
-    node, b = call.node, entry.b
+    node, b = call.node, entry.builder
     (counts,) = node.inputs
     count = 1
     for size in sizes(counts):

@@ -148,13 +148,13 @@ class EntryFunction(NamedTuple):
     """The LLVM function of an entry: its builder and its arguments.
 
     Attributes:
-        b: its builder.
+        builder: writes its body.
         buffers: its argument with the addresses of the buffers.
         params: its argument with the parameter table.
         status: its argument with the status word, to which failed checks are written.
     """
 
-    b: Builder
+    builder: Builder
     buffers: EmittedValue
     params: EmittedValue
     status: EmittedValue
@@ -179,9 +179,9 @@ class Entry:
         self._list_end: tuple[object, int] | None = None
 
     @property
-    def b(self) -> Builder:
+    def builder(self) -> Builder:
         """The builder of the entry's function."""
-        return self._function().b
+        return self._function().builder
 
     @property
     def buffers(self) -> EmittedValue:
@@ -232,14 +232,14 @@ class Entry:
 
     def _run_steps(self, first: int) -> None:
         function = self._function()
-        function.b.symbols.declare(RUN_STEPS, VOID, [PTR, PTR, PTR])
-        head = function.b.offset(function.params, first, I64)
-        function.b.call(RUN_STEPS, [function.buffers, head, function.status])
+        function.builder.symbols.declare(RUN_STEPS, VOID, [PTR, PTR, PTR])
+        head = function.builder.offset(function.params, first, I64)
+        function.builder.call(RUN_STEPS, [function.buffers, head, function.status])
         self._list_end = self._position()
 
     def _position(self) -> tuple[object, int]:
         """The insertion point of the next instruction: the block and its number of lines."""
-        block = self.b.block
+        block = self.builder.block
         return block, len(block.lines)
 
     def scatter(self, scatter: ScatterRows) -> None:
@@ -283,8 +283,8 @@ class Entry:
 
     def pointer(self, value: ir.Value, layout: Layout) -> EmittedValue:
         """The address of a value with a layout."""
-        start = self.b.load(self.buffers, layout.buffer, PTR)
-        return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
+        start = self.builder.load(self.buffers, layout.buffer, PTR)
+        return self.builder.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
     def launch(self, statement: LaunchNest) -> None:
         """Emit a nest and its call, parallel over the outermost loop if that is faster."""
@@ -328,8 +328,8 @@ class Entry:
         """Emit a check that writes a failure of ``node`` if ``failed``."""
         messages = self.unit.messages
         messages.append((message, node))
-        with self.b.if_then(failed):
-            note_failure(self.b, self.status, self.b.constant(I64, len(messages)))
+        with self.builder.if_then(failed):
+            note_failure(self.builder, self.status, self.builder.constant(I64, len(messages)))
 
     @contextmanager
     def guarded(self, ranges: Sequence[ElementRange], node: Node) -> Iterator[None]:
@@ -337,7 +337,7 @@ class Entry:
         if not ranges:
             yield
             return
-        b, bounds = self.b, self.unit.memory_bounds
+        b, bounds = self.builder, self.unit.memory_bounds
         for elements in ranges:
             nbytes = bounds.nbytes.get(elements.buffer)
             if elements.buffer in bounds.blocks or nbytes is None:
@@ -355,7 +355,7 @@ class Entry:
 
     def allocate(self, buffer: int, sizes: Sequence[int], node: Node) -> None:
         """Emit the allocation of a buffer of ``prod(sizes)`` bytes, unless it is large enough."""
-        b, size_param = self.b, self.unit.table.block_size_param(buffer)
+        b, size_param = self.builder, self.unit.table.block_size_param(buffer)
         nbytes = self.param(math.prod(sizes))
         old = b.load(self.buffers, buffer, PTR)
         too_small = (b.load(self.params, size_param, I64) < nbytes) | old.cast(I64).eq(0)
@@ -388,12 +388,12 @@ class Entry:
         return plan.workspace, start
 
     def param(self, value: int) -> EmittedValue:
-        return self.b.load(self.params, self.unit.table.append(value), I64)
+        return self.builder.load(self.params, self.unit.table.append(value), I64)
 
     @property
     def memory_limit(self) -> EmittedValue:
         """The bytes that a call may allocate: a parameter, since the code is shared by processes."""
-        return self.b.load(self.params, self.unit.memory_param(1), I64)
+        return self.builder.load(self.params, self.unit.memory_param(1), I64)
 
 
 def chunk_of(launch: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:

@@ -105,7 +105,7 @@ class _EntryEmitter:
         if not loops:
             return
         self.rows = frozenset(row.buffer for loop in loops for row in loop.memory.rows)
-        b = entry.b
+        b = entry.builder
         self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
             b.store(b.constant(I64, 0), self.capacity, loop)
@@ -126,7 +126,7 @@ class _EntryEmitter:
         """Emit the release of growable buffers, and the return."""
         if self.entry.function is None:
             return
-        b = self.entry.b
+        b = self.entry.builder
         for row in (row for s in walk_program(program) if isinstance(s, RunLoop) for row in s.growable):
             free = b.symbols.declare("free", VOID, [PTR])
             b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
@@ -144,7 +144,7 @@ class _EntryEmitter:
                     if self.entry.function is None and all(map(_is_step, program[i:])):
                         self.entry.step(StepKind.STOP)
                     else:
-                        open_blocks.enter_context(self.entry.b.if_then(self._ok()))
+                        open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
                     checked = True
                 self._begin(statement)
                 if self.entry.unit.plan.has_dynamic_sizes:
@@ -152,7 +152,7 @@ class _EntryEmitter:
                 else:
                     self._write_in_bounds(statement)
                 if any(isinstance(s, RequireCondition) for s in walk_program((statement,))):
-                    open_blocks.enter_context(self.entry.b.if_then(self._ok()))
+                    open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
                     checked = True
                 elif any(fails(s.node) for s in unconditional((statement,))):
                     checked = False
@@ -169,7 +169,7 @@ class _EntryEmitter:
 
         Memory for its outputs is allocated first, except for rows of stacks.
         """
-        with self.entry.b.if_then(self._ok()):
+        with self.entry.builder.if_then(self._ok()):
             buffers: dict[int, list[int]] = {}
             if not isinstance(statement, ChooseBranch | RunLoop):  # whose statements allocate their outputs
                 buffers = dynamic_buffers(statement.outputs, statement.node.outputs)
@@ -177,7 +177,7 @@ class _EntryEmitter:
             for buffer, sizes in buffers.items():
                 self.entry.allocate(buffer, sizes, statement.node)
             undecided = self.entry.unit.memory_bounds.undecided(statement)
-            if_allocated = self.entry.b.if_then(self._ok()) if buffers else nullcontext()
+            if_allocated = self.entry.builder.if_then(self._ok()) if buffers else nullcontext()
             with if_allocated, self.entry.guarded(undecided, statement.node):
                 self._write(statement)
 
@@ -245,7 +245,7 @@ class _EntryEmitter:
 
     def _require(self, check: RequireCondition) -> None:
         """Emit a check; if it fails, write its number, and copy its values to the parameter table."""
-        b, entry = self.entry.b, self.entry
+        b, entry = self.entry.builder, self.entry
         values = CheckValues(
             tuple([entry.unit.table.extend([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads])
         )
@@ -275,10 +275,10 @@ class _EntryEmitter:
             self._choose(index - 1, others)
             return []
 
-        self.entry.b.if_else(index.eq(0), then, otherwise)
+        self.entry.builder.if_else(index.eq(0), then, otherwise)
 
     def _loop(self, loop: RunLoop) -> None:
-        b, unit = self.entry.b, self.entry.unit
+        b, unit = self.entry.builder, self.entry.unit
         assert self.iterations is not None
         outer, self.outermost = self.outermost, self.outermost or loop.node
         unit.messages.append(("a signal was received", self.outermost))
@@ -324,7 +324,7 @@ class _EntryEmitter:
         """Swap the buffers of loop-carried values, and bind their new sizes."""
         if not loop.memory.changing_sizes:
             return
-        b, entry = self.entry.b, self.entry
+        b, entry = self.entry.builder, self.entry
         with b.if_then(self._ok()):
             for pair in loop.memory.double_buffers:
                 size_params = [entry.unit.table.block_size_param(buffer) for buffer in pair]
@@ -340,7 +340,7 @@ class _EntryEmitter:
         """The maximum trip count of the loop; None for no limit."""
         if loop.trip_count.same_as is not None:
             assert self.iterations is not None
-            b = self.entry.b
+            b = self.entry.builder
             count = b.load(self.iterations, loop.trip_count.same_as, I64)
             for other in self.entry.unit.memory_bounds.compared_loops(loop):
                 self.entry.fail_if(b.load(self.iterations, other, I64) < count, OUT_OF_BOUNDS, loop.node)
@@ -349,7 +349,7 @@ class _EntryEmitter:
 
     def _ok(self) -> EmittedValue:
         """Emit the condition that no check has failed."""
-        return self.entry.b.load(self.entry.status, 0, I64).eq(0)
+        return self.entry.builder.load(self.entry.status, 0, I64).eq(0)
 
     def _evaluate_condition(
         self, test: Sequence[Statement], condition: ValueLayout, proceed: EmittedValue
@@ -360,24 +360,24 @@ class _EntryEmitter:
             self.run(test)
             return [self._scalar(condition) & self._ok()]
 
-        b = self.entry.b
+        b = self.entry.builder
         return b.if_else(proceed, evaluate_condition, lambda: [proceed])[0]
 
     def _scalar(self, placed: ValueLayout) -> EmittedValue:
-        b, entry, (layout, value) = self.entry.b, self.entry, placed
+        b, entry, (layout, value) = self.entry.builder, self.entry, placed
         pointer = b.load(entry.buffers, layout.buffer, PTR)
         return b.load(pointer, entry.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
     def _select_row(self, row: StackRow, index: EmittedValue) -> None:
         """Store the address of row ``index`` of a stack in the buffer table."""
-        b, entry = self.entry.b, self.entry
+        b, entry = self.entry.builder, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)
         offset = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.dtype.size)
         b.store(b.offset(stack, offset, I8), entry.buffers, row.buffer)
 
     def _grow(self, loop: RunLoop, iteration: EmittedValue, proceed: EmittedValue) -> EmittedValue:
         """Grow buffers for the rows of ``iteration``; returns whether the loop proceeds."""
-        entry, b, unit = self.entry, self.entry.b, self.entry.unit
+        entry, b, unit = self.entry, self.entry.builder, self.entry.unit
         assert self.capacity is not None
         capacity, row_bytes = b.load(self.capacity, loop.trip_count.loop, I64), loop.growable_bytes
         max_capacity = b.load(entry.params, unit.memory_param(largest(row_bytes, 1)), I64)

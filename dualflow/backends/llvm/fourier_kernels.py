@@ -98,14 +98,16 @@ def rows_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSource:
 class _Strip(NamedTuple):
     """The memory of a strip: for each element of the transforms two vectors of ``type``."""
 
-    b: Builder
+    builder: Builder
     memory: EmittedValue
     type: Type
 
     def pair(self, pointer: EmittedValue, index: EmittedValue) -> Complex:
         """Load an element at ``pointer``: the vectors of its real and imaginary parts."""
         at = index * (2 * self.type.lanes)
-        return self.b.load(pointer, at, self.type), self.b.load(pointer, at + self.type.lanes, self.type)
+        return self.builder.load(pointer, at, self.type), self.builder.load(
+            pointer, at + self.type.lanes, self.type
+        )
 
     def load(self, index: EmittedValue) -> Complex:
         """Load an element of the strip."""
@@ -114,7 +116,7 @@ class _Strip(NamedTuple):
     def store(self, index: EmittedValue, number: Complex) -> None:
         """Store an element of the strip."""
         for i, part in enumerate(number):
-            self.b.store(part, self.memory, index * (2 * self.type.lanes) + i * self.type.lanes)
+            self.builder.store(part, self.memory, index * (2 * self.type.lanes) + i * self.type.lanes)
 
     def store_all(self, index: EmittedValue, numbers: Sequence[Complex]) -> None:
         """Store elements from ``index`` on."""
@@ -140,7 +142,7 @@ def _new_kernel(
 def _load_numbers(scratch: _Strip, source: EmittedValue, index: EmittedValue, swapped: bool) -> Complex:
     """Load numbers from ``index`` on, with their parts swapped for an inverse transform."""
     lanes = scratch.type.lanes
-    pairs = scratch.b.load(source, index * 2, scratch.type.vector(2 * lanes))
+    pairs = scratch.builder.load(source, index * 2, scratch.type.vector(2 * lanes))
     re, im = pairs.shuffle(range(0, 2 * lanes, 2)), pairs.shuffle(range(1, 2 * lanes, 2))
     return (im, re) if swapped else (re, im)
 
@@ -152,7 +154,7 @@ def _first_stages(
 
     This is decimation in frequency (Gentleman and Sande, 1966): results are in digit-reversed order.
     """
-    b = scratch.b
+    b = scratch.builder
     quarter = length.quotient(4)
     with b.loop(0, quarter) as offset:
         indices = [offset.index + quarter * i for i in range(4)]
@@ -182,7 +184,7 @@ def _last_stage(
     write: Callable[[int, EmittedValue, Sequence[Complex]], None],
 ) -> None:
     """Emit the last stage, of blocks of ``size`` elements, 4 or 2; calls ``write(radix, at, results)``."""
-    b = scratch.b
+    b = scratch.builder
     with b.if_then(size.eq(4)), b.loop(0, length, 4) as block:
         write(4, block.index, _butterfly(*[scratch.load(block.index + i) for i in range(4)]))
     with b.if_then(size.eq(2)), b.loop(0, length, 2) as block:
@@ -201,7 +203,7 @@ def _twiddled(
 def _broadcast(scratch: _Strip, twiddles: EmittedValue, index: EmittedValue) -> Complex:
     """A twiddle factor in all lanes."""
     scalar, lanes = scratch.type.vector(1), scratch.type.lanes
-    re, im = (scratch.b.load(twiddles, index * 2 + i, scalar) for i in range(2))
+    re, im = (scratch.builder.load(twiddles, index * 2 + i, scalar) for i in range(2))
     return re.splat(lanes), im.splat(lanes)
 
 

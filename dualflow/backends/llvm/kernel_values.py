@@ -54,8 +54,8 @@ class KernelValues:
         self.lane_loop = launch.kernel.lane_loop
         self.lanes = 1 if self.lane_loop is None else lanes
         function = module.function(name, VOID, KERNEL_ARGS)
-        self.b = function.builder
-        self.zero = self.b.constant(I64, 0)
+        self.builder = function.builder
+        self.zero = self.builder.constant(I64, 0)
         self.mask: EmittedValue | None = None
         self.group: RowGroup | None = None
         self._row_mask: EmittedValue | None = None
@@ -64,7 +64,7 @@ class KernelValues:
         self._index: dict[LoopId, EmittedValue] = {}
         self._edges: dict[BlockId, tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, thread = function.args
-        self._arguments = load_arguments(self.b, context, thread, launch)
+        self._arguments = load_arguments(self.builder, context, thread, launch)
         self._addresses = Addresses(self._arguments.parameters, self._index, self._bound)
 
     def _bound(self, bound: ks.Bound) -> EmittedValue:
@@ -99,7 +99,7 @@ class KernelValues:
         return value if self.group is None or not self._along_row else self.group.spread(value)
 
     def _constant(self, number: np.generic) -> EmittedValue:
-        return self.b.constant(Type.of_dtype(number.dtype), number.item())
+        return self.builder.constant(Type.of_dtype(number.dtype), number.item())
 
     @property
     def _width(self) -> int:
@@ -110,10 +110,10 @@ class KernelValues:
         """The iteration index of ``loop``: in a vectorised loop a vector, with the index of each lane."""
         group, index = self.group, self._index[loop]
         if group is not None and loop == group.loop:
-            return self._aligned(group.index(self.b))
+            return self._aligned(group.index(self.builder))
         if loop != self.lane_loop:
             return index
-        lanes = index.splat(self.lanes) + self.b.iota(I64.vector(self.lanes))
+        lanes = index.splat(self.lanes) + self.builder.iota(I64.vector(self.lanes))
         return lanes if group is None else group.tiled(lanes)
 
     # Memory
@@ -125,7 +125,7 @@ class KernelValues:
             value = self._loaded(access, type, self.mask)
         elif any(loop == group.loop for loop, _ in access.terms):
             pieces = [self._loaded(access, type, self._row_mask) for _ in self._each_row(group)]
-            value = concatenated(pieces) if along else joined_scalars(self.b, pieces)
+            value = concatenated(pieces) if along else joined_scalars(self.builder, pieces)
         else:
             value = self._loaded(access, type, self._row_mask)
             value = group.tiled(value) if along else value
@@ -135,11 +135,11 @@ class KernelValues:
         """Load the elements of one row, or the element that all lanes share."""
         pointer, index, steps = self._access(access)
         if not self._varies_by_lane(access):
-            return self.b.load(pointer, index, type)
+            return self.builder.load(pointer, index, type)
         if steps is None:
             mask = None if access.buffer in self._arguments.scratch else mask
-            return self.b.load(pointer, index, type.vector(self.lanes), mask)
-        return self.b.gather(pointer, steps + index, type.vector(self.lanes), mask)
+            return self.builder.load(pointer, index, type.vector(self.lanes), mask)
+        return self.builder.gather(pointer, steps + index, type.vector(self.lanes), mask)
 
     def _each_row(self, group: RowGroup) -> Iterator[int]:
         """Iterate over the rows of a group, with the loop index set to that of the row."""
@@ -162,13 +162,13 @@ class KernelValues:
         """Store the elements of one row, or a single element."""
         pointer, index, steps = self._access(access)
         if not self._varies_by_lane(access):
-            self.b.store(value, pointer, index)
+            self.builder.store(value, pointer, index)
         elif steps is None:
             # Scratch buffers are padded for lanes that are masked off.
             mask = None if access.buffer in self._arguments.scratch else mask
-            self.b.store(value.splat(self.lanes), pointer, index, mask)
+            self.builder.store(value.splat(self.lanes), pointer, index, mask)
         else:
-            self.b.scatter(value.splat(self.lanes), pointer, steps + index, mask)
+            self.builder.scatter(value.splat(self.lanes), pointer, steps + index, mask)
 
     def _transposed_tile(self, tile: ks.TransposedTile) -> None:
         """Emit a transposed copy of a tile by square tiles in registers; the last rows may be repeated.
@@ -187,16 +187,16 @@ class KernelValues:
                 self._index[loops[0]] = (at < end).select(at, end - 1)
                 self._index[loops[1]] = row
                 source, index, _ = self._access(tile.access)
-                pieces.append(self.b.load(source, index, type.vector(width), mask))
+                pieces.append(self.builder.load(source, index, type.vector(width), mask))
             for i, piece in enumerate(transposed(pieces)):
-                self.b.store(piece, pointer, (row - down + i) * side + (column - across))
+                self.builder.store(piece, pointer, (row - down + i) * side + (column - across))
 
-        with self.b.loop(across, end, TILE_ROWS) as outer:
+        with self.builder.loop(across, end, TILE_ROWS) as outer:
             full = down + ((last - down) & -width)
-            with self.b.loop(down, full, width) as inner:
+            with self.builder.loop(down, full, width) as inner:
                 square(outer.index, inner.index, None)
-            with self.b.at_most_once(full, last) as inner:
-                square(outer.index, inner.index, self.b.first_lanes(last - inner.index, width))
+            with self.builder.at_most_once(full, last) as inner:
+                square(outer.index, inner.index, self.builder.first_lanes(last - inner.index, width))
 
     def _memory_type(self, access: ElementAccess) -> Type:
         """The type of the elements of an access in memory."""
@@ -218,21 +218,21 @@ class KernelValues:
         pointer, index, steps = self._access(access)
         varies, lanes = self._varies_by_lane(access), self.lanes
         if index.type.lanes == 1 and not varies:
-            (value,) = self.b.if_else(
+            (value,) = self.builder.if_else(
                 inside,
-                lambda: [self.b.load(pointer, index, type.memory)],
-                lambda: [self.b.constant(type.memory, 0)],
+                lambda: [self.builder.load(pointer, index, type.memory)],
+                lambda: [self.builder.constant(type.memory, 0)],
             )
             self._registers[register.number] = value.cast(type)
             return
         inside = inside.splat(lanes) if self.mask is None else inside.splat(lanes) & self.mask
         if varies and steps is None and index.type.lanes == 1:
-            value = self.b.load(pointer, index, type.vector(lanes), inside)
+            value = self.builder.load(pointer, index, type.vector(lanes), inside)
         else:
             if varies and steps is None:
-                steps = self.b.iota(I64.vector(lanes))
+                steps = self.builder.iota(I64.vector(lanes))
             indices = index.splat(lanes) if steps is None else index.splat(lanes) + steps
-            value = self.b.gather(pointer, indices, type.vector(lanes), inside)
+            value = self.builder.gather(pointer, indices, type.vector(lanes), inside)
         self._registers[register.number] = value
 
     def _varies_by_lane(self, access: ElementAccess) -> bool:
@@ -244,7 +244,7 @@ class KernelValues:
         index, steps = self._addresses.index_of(access), None
         for loop, stride in access.terms:
             if stride is not None and loop == self.lane_loop:
-                steps = self.b.iota(I64.vector(self.lanes)) * self._arguments.parameters[stride.number]
+                steps = self.builder.iota(I64.vector(self.lanes)) * self._arguments.parameters[stride.number]
         if access.gather_index is not None:
             position, distance = access.gather_index
             gathered = self._registers[position.number] * self._arguments.parameters[distance.number]
@@ -264,5 +264,5 @@ class KernelValues:
         number, failed = self._number(KernelCheck(message, statement)), ~ok
         if self.mask is not None and ok.type.lanes == self._width:
             failed = failed & self.mask
-        with self.b.if_then(failed.any()):
-            note_failure(self.b, self._arguments.status, number)
+        with self.builder.if_then(failed.any()):
+            note_failure(self.builder, self._arguments.status, number)

@@ -41,7 +41,7 @@ class _ElementMaths(Maths):
     """Emits scalar ops inside a kernel, and those that need its loops: an element's index, and checks."""
 
     def __init__(self, emitter: KernelEmitter) -> None:
-        super().__init__(emitter.module, not emitter.is_long, emitter.b)
+        super().__init__(emitter.module, not emitter.is_long, emitter.builder)
         self._emitter = emitter
         self.statement: Compute
 
@@ -66,7 +66,7 @@ class KernelEmitter(KernelValues):
     def emit(self) -> None:
         """Emit the function."""
         self._statements(self.kernel.body)
-        self.b.ret()
+        self.builder.ret()
 
     # Loops
 
@@ -78,14 +78,16 @@ class KernelEmitter(KernelValues):
         """Emit a loop; a vector loop has a masked tail, or is masked completely."""
         start, stop, registers = self._bound(loop.begin), self._bound(loop.end), ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
-            self._iteration(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
+            self._iteration(loop, self.builder.loop(start, stop, 1, self._values(registers)), registers)
         elif self.is_long:
-            iterations = self.b.loop(start, stop, self.lanes, self._values(registers))
+            iterations = self.builder.loop(start, stop, self.lanes, self._values(registers))
             self._iteration(loop, iterations, registers, stop)
         else:
             full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
             self._addresses.emit_row_starts(loop)
-            self._iteration(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
+            self._iteration(
+                loop, self.builder.loop(start, full, self.lanes, self._values(registers)), registers
+            )
             self._tail(loop, full, stop, registers)
             self._addresses.discard_row_starts()
 
@@ -101,7 +103,7 @@ class KernelEmitter(KernelValues):
         for first in range(0, lanes, self.lanes):
             if self.lanes < lanes:
                 self._set(registers, [x.shuffle(range(first, first + self.lanes)) for x in before])
-            once = self.b.at_most_once(begin + first if first else begin, stop, self._values(registers))
+            once = self.builder.at_most_once(begin + first if first else begin, stop, self._values(registers))
             self._iteration(loop, once, registers, stop)
             parts.append(self._values(registers))
         self.lanes = lanes
@@ -128,7 +130,7 @@ class KernelEmitter(KernelValues):
             self._index[loop.loop] = iteration.index
             self._set(registers, iteration.carried)
             if stop is not None:
-                self.mask = self.b.first_lanes(stop - iteration.index, self.lanes)
+                self.mask = self.builder.first_lanes(stop - iteration.index, self.lanes)
             self._statements(loop.body)
             iteration.next(*self._values(registers))
         self._set(registers, iteration.results)
@@ -137,7 +139,7 @@ class KernelEmitter(KernelValues):
     def _blocks(self, blocks: ks.Blocks) -> None:
         stop, size = self._bound(blocks.end), self._bound(blocks.size)
         registers = ks.carried(blocks.body)
-        with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as iteration:
+        with self.builder.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as iteration:
             self._set(registers, iteration.carried)
             self._set_edges((blocks.loop, blocks.level), iteration.index, size, stop)
             self._statements(blocks.body)
@@ -149,7 +151,7 @@ class KernelEmitter(KernelValues):
             self._arguments.parameters[chunks.size.number],
             self._arguments.parameters[chunks.extent.number],
         )
-        with self.b.loop(self._low, self._high) as iteration:
+        with self.builder.loop(self._low, self._high) as iteration:
             self._index[KernelLoop.CHUNKS] = iteration.index
             self._set_edges((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
             self._statements(chunks.body)
@@ -157,7 +159,7 @@ class KernelEmitter(KernelValues):
     def _row_groups(self, rows: ks.RowGroups) -> None:
         """Emit a loop over groups of rows; the last group may repeat the last row."""
         start, stop = self._bound(rows.begin), self._bound(rows.end)
-        with self.b.loop(start, stop, rows.width) as iteration:
+        with self.builder.loop(start, stop, rows.width) as iteration:
             following = [iteration.index + i for i in range(1, rows.width)]
             indices = (iteration.index, *[(i < stop).select(i, stop - 1) for i in following])
             self.group = RowGroup(rows.loop, indices, self.lanes)
@@ -169,7 +171,9 @@ class KernelEmitter(KernelValues):
         """Emit the body of a row that fits in one vector."""
         self._index[once.loop], self._along_row = self.zero, True
         if not once.full:
-            self._row_mask = self.b.first_lanes(self._arguments.parameters[once.extent.number], self.lanes)
+            self._row_mask = self.builder.first_lanes(
+                self._arguments.parameters[once.extent.number], self.lanes
+            )
             self.mask = self._row_mask if self.group is None else self.group.tiled(self._row_mask)
         self._statements(once.body)
         self.mask, self._row_mask, self._along_row = None, None, False
@@ -246,7 +250,7 @@ class KernelEmitter(KernelValues):
         first, *others = branches
         if not others:
             return self._branch(first)
-        return self.b.if_else(
+        return self.builder.if_else(
             index.eq(0), lambda: self._branch(first), lambda: self._chosen(index - 1, others)
         )
 
@@ -255,7 +259,7 @@ class KernelEmitter(KernelValues):
         return [self._operand(o) for o in branch.results]
 
     def _repeat(self, repeat: Repeat) -> None:
-        b, last, count = self.b, start_timer(self.b), len(repeat.registers)
+        b, last, count = self.builder, start_timer(self.builder), len(repeat.registers)
         outer, self._outermost = self._outermost, self._outermost or repeat
         stopped = self._number(KernelCheck("a signal was received", self._outermost))
         true = b.constant(BOOL, True)

@@ -184,7 +184,7 @@ class _Rows:
         bits: int,
         row: FilterRow,
     ) -> None:
-        self.b, self.row, self.lanes = builder, row, bits // 8 // element.size
+        self.builder, self.row, self.lanes = builder, row, bits // 8 // element.size
         self.element = Type.of_dtype(element.dtype)
         self.vector = self.element.vector(self.lanes)
         self.tensor, self.weights, self.out = pointers
@@ -202,7 +202,7 @@ class _Rows:
 
     def run(self, low: EmittedValue, high: EmittedValue) -> None:
         """Emit the loop over rows of windows from ``low`` to ``high``, of all images."""
-        b = self.b
+        b = self.builder
         with b.loop(low, high) as row:
             image = row.index.quotient(self.windows[0])
             top = (row.index - image * self.windows[0]) * self.stride - self.before[0]
@@ -232,17 +232,17 @@ class _Rows:
             self._store(sums, block, out, streaming=streaming)
             return []
 
-        self.b.if_else(self.streamed, lambda: store(True), lambda: store(False))
+        self.builder.if_else(self.streamed, lambda: store(True), lambda: store(False))
 
     def _store(
         self, sums: Sequence[EmittedValue], block: _Block, out: EmittedValue, *, streaming: bool = False
     ) -> None:
         for k, total in enumerate(sums):
-            self.b.store(total, out, block.channel + self.channels * k, block.live, streaming)
+            self.builder.store(total, out, block.channel + self.channels * k, block.live, streaming)
 
     def _prefetch_next(self, block: _Block) -> None:
         """Emit prefetches of the rows that only the next row of windows contains."""
-        b, row = self.b, self.row
+        b, row = self.builder, self.row
         new_columns = row.windows * min(row.stride, row.length)
         columns = list(row.columns())[-new_columns:]
         last = block.top + self.stride + (self.length[0] - 1) * self.dilation
@@ -254,7 +254,7 @@ class _Rows:
 
     def _sums(self, block: _Block) -> list[EmittedValue]:
         """Emit the loops over the filter; returns the sums of the block's windows."""
-        b, row = self.b, self.row
+        b, row = self.builder, self.row
         with b.loop(0, self.length[0], carried=[self._zeros()] * row.windows) as i:
             image_row = block.top + i.index * self.dilation
             row_inside = (image_row >= 0) & (image_row < self.size[0])
@@ -280,7 +280,7 @@ class _Rows:
     def _row_address(self, block: _Block, image_row: EmittedValue) -> EmittedValue:
         """The address of an image row at the block's first column and channel."""
         offset = (image_row * self.size[1] + block.left) * self.channels + block.channel
-        return self.b.offset(block.image, offset, self.element)
+        return self.builder.offset(block.image, offset, self.element)
 
     def _zeros(self) -> EmittedValue:
-        return self.b.constant(self.element, 0.0).splat(self.lanes)
+        return self.builder.constant(self.element, 0.0).splat(self.lanes)
