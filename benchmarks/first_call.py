@@ -1,4 +1,4 @@
-"""Times of first calls in fresh processes: with an empty object cache, then with the cache of that process.
+"""Times of first calls in fresh processes: with an empty cache, then with the cache of that process.
 
 ``python -m benchmarks.first_call CASE`` is the process that is measured; it prints its figures as JSON.
 """
@@ -18,6 +18,8 @@ from typing import Any
 
 CASES = ("gelu", "MLP step", "5000-op chain")
 OTHER_SIZES = 10
+STATES: dict[str, dict[str, str]] = {"cold": {}, "objects": {"DUALFLOW_DISABLE": "programs"}, "warm": {}}
+"""The states of the cache, with environment variables: empty, with machine code, and with whole programs."""
 ROOT = Path(__file__).parents[1]
 
 CompileStats = dict[str, float]
@@ -26,7 +28,7 @@ CompileStats = dict[str, float]
 def first_calls(
     rounds: int, cases: Sequence[str] = CASES, backend: str = "llvm", quick: bool = False
 ) -> dict[str, dict[str, CompileStats]]:
-    """Seconds by case and by ``cold`` or ``warm``, each the best of several processes.
+    """Seconds by case and by state of the cache, each the best of several processes.
 
     The figures are ``import`` (of dualflow, after NumPy), ``first`` (trace, compile and call) and ``other
     sizes`` (the total of the first calls at ten other sizes). With ``quick``, a hundredth of the chain is
@@ -34,19 +36,21 @@ def first_calls(
     """
     results: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
     if not quick:
-        _child(cases[0], "", backend, quick)  # writes the modules' bytecode, which an installed package has
+        _child(
+            cases[0], "", backend, quick, {}
+        )  # writes the modules' bytecode, which an installed package has
     for _ in range(rounds):
         for case in cases:
             with tempfile.TemporaryDirectory() as cache:
-                for state in ("cold", "warm"):
-                    figures = _child(case, cache, backend, quick)
+                for state, settings in STATES.items():
+                    figures = _child(case, cache, backend, quick, settings)
                     best = results[case].setdefault(state, figures)
                     results[case][state] = {k: min(best[k], v) for k, v in figures.items()}
     return results
 
 
-def _child(case: str, cache: str, backend: str, quick: bool) -> CompileStats:
-    environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend}
+def _child(case: str, cache: str, backend: str, quick: bool, settings: dict[str, str]) -> CompileStats:
+    environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend} | settings
     command = [sys.executable, "-m", "benchmarks.first_call", case, *["--quick"] * quick]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -13,7 +13,7 @@ import numpy as np
 
 import dualflow as df
 from benchmarks.backends import Compared
-from benchmarks.first_call import OTHER_SIZES, CompileStats
+from benchmarks.first_call import OTHER_SIZES, STATES, CompileStats
 from benchmarks.peers import OWN, Cost
 from benchmarks.pipelines import Piped
 from benchmarks.steady import ENGINES, Measured
@@ -94,8 +94,8 @@ def pipeline_table(rows: Sequence[Piped]) -> str:
 
 
 def first_call_table(cases: dict[str, dict[str, CompileStats]]) -> str:
-    """A table of first calls in milliseconds, with an empty object cache and in the next process."""
-    states = ("cold", "warm")
+    """A table of first calls in milliseconds: with an empty cache, with machine code, with whole programs."""
+    states = tuple(STATES)
     lines = []
     for name, case in cases.items():
         lines.append([f"first call, {name}", *(_milliseconds(case[s]["first"]) for s in states)])

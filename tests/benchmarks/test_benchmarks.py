@@ -83,7 +83,7 @@ def test_compiling_is_timed_cold_and_warm(figures: tuple[str, dict[str, Any]]) -
     cases = figures[1]["first call"]
     assert set(cases) == {"gelu", "MLP step", "5000-op chain"}
     for case in cases.values():
-        assert set(case) == {"cold", "warm"}
+        assert set(case) == {"cold", "objects", "warm"}
         assert all(value > 0 for state in case.values() for value in state.values())
 
 
@@ -104,7 +104,7 @@ def test_backends_are_compared(figures: tuple[str, dict[str, Any]]) -> None:
     first = figures[1]["backends' first call"]
     assert set(first) == {"default", "Numba"}
     for cases in first.values():
-        assert all(set(case) == {"cold", "warm"} for case in cases.values())
+        assert all(set(case) == {"cold", "objects", "warm"} for case in cases.values())
 
 
 def test_rows_are_chosen_by_words() -> None:

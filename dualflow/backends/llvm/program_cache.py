@@ -17,7 +17,8 @@ options             all of :class:`~dualflow.graph.options.CompileOptions`, with
 backend             capabilities on this machine, the largest number of threads, ``DUALFLOW_DISABLE``
 machine code        what the key of an object contains: vector width, processor, LLVM, its settings
 source of dualflow  name, size and time of each file of the packages that compile, as Python compares them to
-                    reuse bytecode
+                    reuse bytecode. A process that has imported dualflow before a change loads and
+                    stores nothing: it may run the former code
 Python and NumPy    versions: constants are folded by NumPy
 ==================  ========================================================================================
 
@@ -46,6 +47,7 @@ from dualflow.backends.llvm.runtime import elf, jit, python_symbols, threads
 from dualflow.backends.runtime import object_cache, switches, thread_count
 from dualflow.backends.runtime.digest import digest
 from dualflow.core.dtypes import as_dtype
+from dualflow.core.import_time import IMPORTED_AT
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple, compared_fields
 from dualflow.core.shape import Shape
@@ -63,7 +65,16 @@ MAX_FOLDED_BYTES: Final = 1 << 20
 
 _VERSION: Final = 1
 _PACKAGE: Final = os.path.dirname(sys.modules["dualflow.core"].__path__[0])
-_COMPILING: Final = ("core", "sizes", "scalar", "ops", "graph", "schedule", "backends", "function/calls")
+_COMPILING: Final = (
+    "core",
+    "sizes",
+    "scalar",
+    "ops",
+    "graph",
+    "schedule",
+    "backends/llvm",
+    "backends/runtime",
+)
 """The packages whose code computes the program of a graph."""
 _BY_MEMORY: Final = ("memory", "kept_by_loops")
 
@@ -127,7 +138,12 @@ def unavailable_reason() -> str:
     if switches.off("programs") or object_cache.unavailable_reason():
         return switches.off("programs") or object_cache.unavailable_reason()
     side = switches.checked_side()
-    return elf.unavailable_reason() or (side and f"{switches.CHECK_MEMORY}={side}: each process plans anew")
+    if side or elf.unavailable_reason():
+        return elf.unavailable_reason() or f"{switches.CHECK_MEMORY}={side}: each process plans anew"
+    times = [time for _, _, time in _source_times()]
+    if not times:
+        return "the source of dualflow is in no folder, where its files have times"
+    return "the source of dualflow has changed since it was imported" if max(times) >= IMPORTED_AT else ""
 
 
 def program_entry(graph: Graph, options: CompileOptions) -> ProgramEntry | None:
@@ -168,10 +184,11 @@ def _options(options: CompileOptions) -> bytes:
     return encoded_value((options.stack_budget, tuple([(name, getattr(options, name)) for name in names])))
 
 
+@functools.cache
 def _source_times() -> tuple[tuple[str, int, int], ...]:
-    """Name, size and time of each source file of the packages that compile."""
+    """Name, size and time of each source file of the packages that compile; none for an archive."""
     times: list[tuple[str, int, int]] = []
-    folders = [os.path.join(_PACKAGE, name) for name in _COMPILING]
+    folders = [os.path.join(_PACKAGE, name) for name in _COMPILING] if os.path.isdir(_PACKAGE) else []
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import subprocess
@@ -158,6 +159,18 @@ def test_a_loaded_program_updates_variables() -> None:
     assert results[0] == results[1]
 
 
+def test_a_loaded_program_goes_with_its_function() -> None:
+    df.function(plain)(matrix(3, 3))
+    f = df.function(plain)
+    f(matrix(3, 3))
+    executable: Any = compiled(f).executable
+    references = [weakref.ref(x) for x in (executable, *executable.libraries)]
+    assert executable.loaded
+    del f, executable
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
 # What only errors and reports read is computed from the graph.
 
 
@@ -258,7 +271,7 @@ def key_of(graph: Graph, options: CompileOptions) -> str:
         (switches, "named", lambda: frozenset({"product"})),
         (thread_count, "max_threads", lambda: 63),
         (jit, "context", lambda: "another processor"),
-        (program_cache, "_source_times", lambda: ()),
+        (program_cache, "_source_times", lambda: (("/ops/module.py", 1, 1),)),
         (program_cache, "capabilities", lambda: Capabilities(windows=False)),
         (np, "__version__", "0"),
         (sys, "version", "0"),
@@ -281,12 +294,30 @@ def test_the_key_changes_with_each_source_file(tmp_path: Path, monkeypatch: pyte
     file.parent.mkdir()
     file.write_text("x = 1")
     monkeypatch.setattr(program_cache, "_PACKAGE", str(tmp_path))
-    before = program_cache._source_times()
+    read = program_cache._source_times.__wrapped__
+    before = read()
     assert [name for name, _, _ in before] == ["/ops/inside/module.py"]
     os.utime(file, ns=(0, 0))
-    changed = program_cache._source_times()
+    changed = read()
     file.write_text("x = 10")
-    assert before != changed != program_cache._source_times() != before
+    assert before != changed != read() != before
+
+
+@pytest.mark.parametrize(
+    ("times", "reason"),
+    [
+        ((("/ops/module.py", 1, 1 << 62),), "the source of dualflow has changed since it was imported"),
+        ((), "the source of dualflow is in no folder, where its files have times"),
+    ],
+)
+def test_a_process_that_may_run_other_code_loads_no_program(
+    times: Any, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert program_cache.unavailable_reason() == ""
+    monkeypatch.setattr(program_cache, "_source_times", lambda: times)
+    assert program_cache.unavailable_reason() == reason
+    f = df.function(plain)
+    assert program_entry(f.get_concrete_function(SPEC).graph, CompileOptions()) is None
 
 
 # What has no entry, or a damaged one, is compiled.
