@@ -1,4 +1,4 @@
-"""Functions on composites of a program's own: which target computes a call, by the types of its arguments.
+"""Dispatch of functions of tensors to functions of the program, by the types of their arguments.
 
 ``dispatch_for_api`` and its like register targets. A function of ops looks for one only while at least one
 is registered; a target is called if all its types match, and one of these arguments is a composite.
@@ -32,7 +32,7 @@ class TypeMatch(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DispatchTarget:
-    """A function of the program that computes calls of another one.
+    """A function of the program to which calls of another one are dispatched.
 
     Attributes:
         function: the function.
@@ -96,7 +96,7 @@ def dispatches(function: F) -> F:
 def dispatched(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Callable[[], Any] | None:
-    """What computes a call of a function of ops in its place; None if no target is registered for it."""
+    """A function that computes a call of a function of ops instead of it; None if no target takes it."""
     call = _call_of_target(function, args, kwargs)
     if call is not None:
         return call
@@ -108,7 +108,7 @@ def dispatched(
 
 
 def _call_of_target(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
-    """The call of the first target of a function, or of an op, that takes these arguments; None without."""
+    """The call of the first target of a function, or of an op, that takes these arguments; else None."""
     for target in TARGETS.get(key, ()):
         call = target.bound(args, kwargs)
         if call is not None:

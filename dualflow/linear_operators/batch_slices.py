@@ -50,7 +50,7 @@ def _sliced_parts(value: Any, axes: Any, keys: Sequence[Any], batch: Shape) -> A
 
 
 def _entries(key: Any, batch: Shape) -> list[Any]:
-    """One entry for each axis of the batch, and None for each new one."""
+    """The entries of an index: one for each axis of the batch, and None for each new axis."""
     entries = list(key) if isinstance(key, tuple) else [key]
     used = sum(entry is not None and entry is not Ellipsis for entry in entries)
     ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]

@@ -19,7 +19,7 @@ from dualflow.ops.repetition import pad
 @documented_hints
 @entry
 class LinearOperatorBlockLowerTriangular(BlockOperator):
-    """Block matrices of operators on and below the diagonal: a solution is found block by block.
+    """Block matrices of operators on and below the diagonal. Solutions are computed block by block.
 
     ``matmul``, ``solve`` and their like take a list of blocks as well, and then return one.
 
@@ -107,7 +107,7 @@ class LinearOperatorBlockLowerTriangular(BlockOperator):
         return results
 
     def _solve_blocks(self, blocks: list[Any], adjoint: bool, adjoint_arg: bool) -> list[Any]:
-        """By substitution: forwards, or backwards for the adjoint."""
+        """The solution by substitution: forwards, or backwards for the adjoint."""
         sides = [matrix_transpose(x, conjugate=True) if adjoint_arg else x for x in blocks]
         count = len(blocks)
         for i in reversed(range(count)) if adjoint else range(count):

@@ -247,7 +247,7 @@ class BlockOperator(LinearOperator):
 
 
 def _joined(blocks: Sequence[Any]) -> Any:
-    """Blocks of rows, joined, of one batch."""
+    """Blocks of rows as one tensor, after their batches are broadcast."""
     return concat(with_common_batch(blocks), -2)
 
 

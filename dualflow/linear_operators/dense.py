@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @documented_hints
 @entry
 class LinearOperatorFullMatrix(LinearOperator):
-    """Matrices that are given by all of their elements.
+    """Matrices that store all of their elements.
 
     Args:
         matrix: floats or complex numbers of shape ``(..., rows, columns)``; the leading axes are the batch.

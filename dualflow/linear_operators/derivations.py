@@ -122,7 +122,10 @@ def _scaled(left: Any, right: Any, multiplier: Any) -> LinearOperator:
 
 
 def _lower(left: Any, right: Any, matrix: Any) -> LinearOperator:
-    """A product with a diagonal. A triangular factor that is self-adjoint is diagonal, too, and commutes."""
+    """The triangular operator of a product with a diagonal one.
+
+    A triangular factor that is self-adjoint is diagonal, too, so that both commute.
+    """
     return LinearOperatorLowerTriangular(
         matrix,
         is_non_singular=non_singular_product(left, right),

@@ -1,4 +1,4 @@
-"""The identity and zero: operators that hold no elements, but sizes."""
+"""Identities and zeros: operators that hold sizes instead of elements."""
 
 from __future__ import annotations
 

@@ -162,14 +162,14 @@ class LinearOperatorKronecker(OperatorSequence):
 
 
 def _outer_vector(a: Any, b: Any) -> Any:
-    """Each element of the vectors ``a`` times those of ``b``, as vectors."""
+    """The Kronecker products of vectors."""
     product = a[..., :, None] * b[..., None, :]
     *batch, rows, columns = axis_sizes(product)
     return reshape(product, [*batch, rows * columns])
 
 
 def _outer_matrix(a: Any, b: Any) -> Any:
-    """Each element of the matrices ``a`` times ``b``, as matrices."""
+    """The Kronecker products of matrices."""
     product = a[..., :, None, :, None] * b[..., None, :, None, :]
     *batch, rows, inner_rows, columns, inner_columns = axis_sizes(product)
     return reshape(product, [*batch, rows * inner_rows, columns * inner_columns])

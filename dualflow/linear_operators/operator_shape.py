@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @entry
 class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
-    """The base of :class:`LinearOperator`: what is known of an operator before it is applied.
+    """The base of :class:`LinearOperator`: shape, dtype, hints, and the conversion to a tree of tensors.
 
     A subclass defines ``_shape()``, and ``_shape_tensor()`` if sizes may be dynamic. It names in
     ``_composite_tensor_fields`` the arguments of its constructor that hold tensors, operators, or what else a

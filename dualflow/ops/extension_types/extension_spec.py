@@ -30,7 +30,7 @@ _COMPONENTS: Final = (*TENSORS, AbstractComposite, TypeSpec)
 
 
 class CompletingMeta(ABCMeta):
-    """The class of classes whose instances are converted, checked and frozen after their constructor."""
+    """The metaclass of extension types and of their specs: converts, checks and freezes new instances."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -112,7 +112,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         return from_fields(type(self), self._filled(itertools.repeat(_HOLE)))
 
     def _filled(self, components: Any) -> dict[str, Any]:
-        """The fields with these components."""
+        """The fields, with these values in place of their components."""
         following = iter(components)
         return {name: _replaced(part, lambda _: next(following)) for name, part in vars(self).items()}
 

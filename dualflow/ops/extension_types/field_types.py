@@ -64,7 +64,7 @@ class ExtensionField:
 
 
 def check_annotation(annotation: Any, field: str, owner: str, *, is_key: bool = False) -> None:
-    """Raise an error for a type that no field can have; with ``is_key`` no key of a mapping in one.
+    """Raise an error for a type that no field can have, or with ``is_key`` no key of a mapping.
 
     Raises:
         DTypeError: it is such a type.
@@ -171,7 +171,7 @@ def _converted_to_spec(value: Any, spec: TypeSpec, field: ExtensionField) -> Any
 
 
 def _converted_by_one(value: Any, choices: Sequence[Any], annotation: Any, field: ExtensionField) -> Any:
-    """The value as the first type of a union that takes it as it is, else as the first that converts it."""
+    """``value`` as the first type of a union that it is of already, else as the first that converts it."""
     for choice in choices:
         if _is_of(value, choice, field.of_spec):
             return _converted(value, choice, field)
