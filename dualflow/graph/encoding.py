@@ -8,7 +8,7 @@ part                   encoding
 =====================  =====================================================================================
 inputs                 the spec of each, and of captures whether they are variables
 nodes                  in order: the op, the numbers of the values that it reads, the attributes, the specs
-op                     its name; only ops of this package, whose code the caller adds to the key
+op                     its name; only ops that this package has under that name, whose code is in the key
 constant               dtype, shape, memory order and bytes
 static and dynamic     ints and None; size variables, with their lower bounds, by the order in which
 sizes                  passes sort them
@@ -40,8 +40,10 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import BodySpec, Graph, Node, Value
-from dualflow.ops.attribute_values import syntax_of
-from dualflow.ops.record import Op
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, GUARD_SIZES, REQUIRE_SIZE, WITH_SHAPE
+from dualflow.ops.attribute_values import TEXT_OPS, syntax_of
+from dualflow.ops.operand_attributes import OperandForm, operand_form
+from dualflow.ops.record import REGISTRY, Op
 from dualflow.sizes.symbolic_sizes import SizeFactor, SizeVariable, SymInt, size_variables
 
 MAX_CONSTANT_BYTES: Final = 16 << 20
@@ -49,6 +51,7 @@ MAX_CONSTANT_BYTES: Final = 16 << 20
 
 _PACKAGE: Final = __name__.partition(".")[0] + "."
 _PLAIN: Final = frozenset({bool, int, str, bytes, type(None)})
+_SIZE_OPS: Final = {op.name: op for op in (BIND_SIZE, REQUIRE_SIZE, GUARD_SIZES, WITH_SHAPE)}
 _FORMAT: Final = 0
 """The oldest format of ``marshal``: equal values have equal bytes, whichever of them are one object."""
 
@@ -204,12 +207,15 @@ class _Encoder:
         return factor.kind, self.items(factor.parts)
 
 
-def _op(op: Op) -> str:
-    """The name of an op of this package."""
+def _op(op: Op) -> tuple[str, bool]:
+    """The name of an op of this package, and whether it is the form that reads integers from operands."""
+    reads_operands = type(op) is OperandForm
+    base = REGISTRY.get(op.name) or TEXT_OPS.get(op.name) or _SIZE_OPS.get(op.name)
+    named = operand_form(base) if reads_operands and base is not None else base
     module = getattr(op.infer, "__module__", None) or ""
-    if not module.startswith(_PACKAGE):
-        raise NotEncodable(f"the op {op.name}, which is not an op of this package")
-    return op.name
+    if op is not named or not module.startswith(_PACKAGE):
+        raise NotEncodable(f"the op {op.name}, which is not an op of this package with that name")
+    return op.name, reads_operands
 
 
 def _array(_: _Encoder, array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

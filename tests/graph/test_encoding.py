@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.core.records import replace
 from dualflow.graph.encoding import NotEncodable, encoded_graph, encoded_value
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, Node
 
 VECTOR = df.TensorSpec([3])
 
@@ -172,6 +173,22 @@ def test_settings_have_equal_encodings_exactly_if_they_print_alike(one: Any, two
 def test_a_graph_with_a_python_function_has_no_encoding(function: Callable[..., Any]) -> None:
     with pytest.raises(NotEncodable, match="function has an attribute of the type"):
         encoded(function)
+
+
+def test_an_op_that_has_but_the_name_of_another_is_refused() -> None:
+    graph = graph_of(df.exp)
+    (node,) = graph.nodes
+    same_name = Node(replace(node.op, doc="another op"), node.inputs, node.attrs, node.specs)
+    with pytest.raises(NotEncodable, match="the op exp, which is not an op of this package with that name"):
+        encoded_graph(replace(graph, nodes=(same_name,), outputs=same_name.outputs))
+
+
+def test_an_op_that_reads_operands_differs_from_one_with_numbers() -> None:
+    def shifted(shift: Any) -> Callable[..., Any]:
+        return lambda x, n: df.roll(x, n if shift is None else shift, 0)
+
+    specs = VECTOR, df.TensorSpec([], "int32")
+    assert encoded(shifted(None), *specs) != encoded(shifted(1), *specs)
 
 
 def test_a_large_constant_is_not_read() -> None:
