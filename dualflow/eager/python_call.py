@@ -144,7 +144,8 @@ def py_function(
         graph, the operation for a session to run.
 
     Raises:
-        InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
+        InvalidArgumentError: the results are too few, too many, of another dtype or, in a traced function, of
+            another shape.
         FailedPreconditionError: ``func`` changes a variable that the traced function changes.
         Exception: any error that ``func`` raises.
 
@@ -187,7 +188,8 @@ def numpy_function(
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
+        InvalidArgumentError: the results are too few, too many, of another dtype or, in a traced function, of
+            another shape.
         Exception: any error that ``func`` raises.
 
     >>> import dualflow as df

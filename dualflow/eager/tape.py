@@ -25,8 +25,10 @@ from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.unconnected import Unconnected, UnconnectedGradients, unconnected_choice
 from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -278,12 +280,13 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors or Variables to be "
                 "differentiated, but received None."
             )
-        tape = self._use()
+        self._records()
         targets, _ = flatten_differentiable(target)
         for t in targets:
             _check_target(t)
         weights = _cotangents(targets, output_gradients)
         flat, rebuild = flatten_differentiable(sources)
+        tape = self._use()
         gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
         return rebuild(_connected(gradients, flat, unconnected))
 
@@ -325,18 +328,20 @@ class GradientTape:
         [[2.0, 0.0], [0.0, 4.0]]
         """
         unconnected = unconnected_choice(unconnected_gradients)
-        tape, target = self._use(), only_differentiable(target)
+        self._records()
+        target = only_differentiable(target)
         _check_target(target)
         flat, rebuild = flatten_differentiable(sources)
+        tape = self._use()
         columns = gradient_columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
         jacobians = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
             for column, source in zip(columns, flat, strict=True)
         ]
         if unconnected is UnconnectedGradients.ZERO:
-            zeros = [np.zeros((*target.shape, *s.shape), s.dtype.dtype) for s in flat]
             jacobians = [
-                convert_to_tensor(z) if f is None else f for f, z in zip(jacobians, zeros, strict=True)
+                _zeros_of_jacobian(target, source) if jacobian is None else jacobian
+                for jacobian, source in zip(jacobians, flat, strict=True)
             ]
         return rebuild(jacobians)
 
@@ -392,8 +397,12 @@ class GradientTape:
             return convert_to_tensor(np.zeros(shape, dtype.dtype))
         return reshape(transpose(column, [1, 0, *range(2, len(column.shape))]), shape)
 
-    def _use(self) -> Tape:
-        """The tape's records for a gradient; a tape that isn't persistent can return them only once."""
+    def _records(self) -> Tape:
+        """The tape's records.
+
+        Raises:
+            FailedPreconditionError: it has none: it was never entered, or has been used.
+        """
         tape = self._tape
         if tape is None:
             if not self._entered:
@@ -405,6 +414,11 @@ class GradientTape:
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or "
                 "jacobians); for several, create it with df.GradientTape(persistent=True)."
             )
+        return tape
+
+    def _use(self) -> Tape:
+        """The tape's records for a gradient; a tape that isn't persistent can return them only once."""
+        tape = self._records()
         if not self._persistent:
             if self._recording:
                 self._pause()
@@ -465,6 +479,11 @@ def _cotangent(output_gradient: Any, target: Any) -> Any:
             "cast them with df.cast."
         )
     return matched(tensor, target, _SHAPES_DIFFER, repeats=True)
+
+
+def _zeros_of_jacobian(target: Any, source: Any) -> AbstractTensor:
+    """The Jacobian of a target that does not depend on ``source``, whose sizes may be dynamic."""
+    return broadcast_to(zeros_like(source), [*target.shape, *axis_sizes(source)])
 
 
 def _connected(gradients: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:

@@ -411,7 +411,13 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         copied = Variable(
-            value_of(self), self.trainable, name=self._name, shape=self.shape, constraint=self.constraint
+            value_of(self),
+            self.trainable,
+            name=self._name,
+            shape=self.shape,
+            constraint=self.constraint,
+            synchronization=self.synchronization,
+            aggregation=self.aggregation,
         )
         memo[id(self)] = copied
         return copied

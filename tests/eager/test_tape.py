@@ -381,6 +381,30 @@ def test_jacobian_of_what_is_unconnected():
     assert not jacobian.numpy().any()
 
 
+@pytest.mark.parametrize("connected", [True, False])
+def test_jacobian_with_zeros_of_a_source_of_dynamic_size(connected):
+    @df.function(input_signature=[df.TensorSpec([None], df.float32)])
+    def jacobian(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.stack([df.reduce_sum(x), df.reduce_sum(2.0 * x)]) if connected else df.constant([1.0, 2.0])
+        return tape.jacobian(y, x, unconnected_gradients="zero")
+
+    for size in (3, 0):
+        expected = np.repeat([[1.0], [2.0]], size, axis=1) * connected
+        np.testing.assert_array_equal(jacobian(df.zeros([size])), expected)
+
+
+@pytest.mark.parametrize("derivative", [df.GradientTape.gradient, df.GradientTape.jacobian])
+def test_a_tape_is_not_used_up_by_an_error_in_the_arguments(derivative):
+    x = df.Variable([1.0, 2.0])
+    with df.GradientTape() as tape:
+        y = x * x
+    with pytest.raises(TypeError):
+        derivative(tape, "y", x)
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
+
+
 def test_batch_jacobian():
     x = df.constant([[1.0, 2.0], [3.0, 4.0]])
     with df.GradientTape(persistent=True) as tape:

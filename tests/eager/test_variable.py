@@ -138,11 +138,12 @@ def test_there_is_no_hash_but_a_reference():
 
 
 def test_a_deep_copy_is_another_variable():
-    v = df.Variable([1.0], name="w", trainable=False)
+    v = df.Variable([1.0], name="w", trainable=False, aggregation=df.VariableAggregation.SUM)
     w, again = copy.deepcopy([v, v])
     v.assign([2.0])
     assert w is again
     assert (w.numpy().tolist(), w.name, w.trainable) == ([1.0], "w:0", False)
+    assert w.aggregation is df.VariableAggregation.SUM
 
 
 def test_a_pickled_variable_comes_back():

@@ -62,7 +62,6 @@ def declare(kind: Any) -> None:
     type.__setattr__(kind, _SCOPE, {**frame.f_globals, **frame.f_locals})
     with contextlib.suppress(NameError):  # an annotation names a class that is defined later
         declaration_of(kind)
-        type.__delattr__(kind, _SCOPE)
 
 
 def declaration_of(kind: Any) -> Declaration:
@@ -75,6 +74,8 @@ def declaration_of(kind: Any) -> Declaration:
     if declaration is None:
         declaration = _declaration(kind)
         type.__setattr__(kind, _DECLARATION, declaration)
+        if _SCOPE in vars(kind):  # the names that its annotations needed, and the objects they refer to
+            type.__delattr__(kind, _SCOPE)
     return declaration
 
 

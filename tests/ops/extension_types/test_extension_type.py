@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import pickle
+import weakref
 from collections.abc import Mapping
 from typing import Any, Optional, Union
 
@@ -378,6 +380,28 @@ def test_a_name_in_an_annotation_is_that_of_its_block_rather_than_of_a_later_typ
     assert Path(first).first is first
     with pytest.raises(TypeError, match="first"):
         Path(other("a"))
+
+
+def test_annotations_keep_nothing_of_their_block_alive_when_they_are_resolved_late() -> None:
+    def types(value: object) -> tuple[Any, Any]:
+        class Path(df.experimental.ExtensionType):
+            first: Step
+
+        class Step(df.experimental.ExtensionType):
+            length: int
+
+        return Path, Step
+
+    class Value:
+        pass
+
+    value = Value()
+    alive = weakref.ref(value)
+    path, step = types(value)
+    del value
+    assert path(step(1)).first.length == 1
+    gc.collect()
+    assert alive() is None
 
 
 def test_a_subclass_has_the_types_that_its_base_has_resolved() -> None:
