@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,7 @@ assert nest.flatten_up_to([0], [{"a": 1}]) == [{"a": 1}] and nest.map_structure 
 assert variable_scope.get_variable is tf.compat.v1.get_variable
 print(double(x).numpy().tolist())
 try:
-    import tensorflow.python.lib.core
+    import tensorflow.python.kernel_tests.core
 except ModuleNotFoundError as error:
     print(str(error).partition(":")[0])
 try:
@@ -57,7 +58,7 @@ def test_a_library_imports_names_of_internal_modules(tmp_path: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout.splitlines() == [
         "[2.0, 4.0]",
-        "No module named 'tensorflow.python.lib'",
+        "No module named 'tensorflow.python.kernel_tests'",
         "module 'tensorflow.python.ops.math_ops' has no attribute 'no_such_op'.",
     ], run.stderr
 
@@ -278,3 +279,88 @@ def test_graphs_and_operations_are_public() -> None:
         x = df.compat.v1.placeholder(df.float32, [])
         assert isinstance((x * 2.0).op, df.Operation)
     assert isinstance(graph, df.compat.v1.Graph)
+
+
+# TensorFlow 1's modules
+
+LIBRARY_OF_TENSORFLOW_1 = """
+import tempfile
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2, saver_pb2
+from tensorflow.python.framework import device_spec, ops, sparse_tensor, tensor_util
+from tensorflow.python.layers import convolutional
+from tensorflow.python.ops import control_flow_ops, io_ops, variable_scope, variables
+from tensorflow.python.training import evaluation, moving_averages
+from tensorflow.python.util import all_util, deprecation, tf_contextlib, tf_decorator, tf_inspect
+from tensorflow.python import tf2
+
+def double(x, axis=None):
+    "Twice x."
+    return 2 * x
+double_again = tf_decorator.make_decorator(double, lambda x, axis=None: double(x))
+assert double_again.__doc__ == "Twice x." and tf_decorator.unwrap(double_again)[1] is double
+assert tf_inspect.getargspec(double_again).args == ["x", "axis"]
+@tf_contextlib.contextmanager
+def block():
+    yield 3
+with block() as three:
+    assert three == 3
+lookup = deprecation.deprecated_argument_lookup
+assert [lookup("axis", *pair) for pair in [(1, "dim", None), (None, "dim", 2)]] == [1, 2]
+assert lookup("axis", None, "dim", None) is None
+assert "ops" in all_util.make_all(__name__) and "__doc__" not in all_util.make_all(__name__)
+assert all_util.remove_undocumented(__name__) is None
+assert config_pb2.ConfigProto is tf.ConfigProto and device_spec.DeviceSpecV1 is tf.DeviceSpec
+assert convolutional.Convolution2D is tf.layers.Conv2D and not tf2.enabled()
+assert variable_scope.variable is tf.Variable
+assert not isinstance(tf.Variable(1.0), variables.PartitionedVariable)
+assert tensor_util.constant_value(tf.constant(3)) == 3
+assert isinstance(sparse_tensor.SparseTensorValue([[0]], [1.0], [1]), tuple)
+
+x = tf.placeholder(tf.float32, [])
+zeros = tf.zeros_initializer()
+w, plain, mean = (tf.get_variable(name, [], initializer=zeros) for name in ("w", "plain", "mean"))
+assert ops._get_graph_from_inputs([x]) is ops._get_graph_from_inputs([]) is tf.get_default_graph()
+biased = moving_averages.assign_moving_average(plain, x, 0.75, zero_debias=False)
+unbiased = moving_averages.assign_moving_average(mean, x, 0.75)
+after = control_flow_ops.with_dependencies([w.assign_add(1.0)], x * 2.0)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    print([session.run([after, biased, unbiased], {x: value}) for value in (4.0, 8.0)], session.run(w))
+    path = tf.train.Saver().save(session, tempfile.mkdtemp() + "/model")
+step = evaluation._get_or_create_eval_step()
+assert evaluation._get_or_create_eval_step() is step
+total = tf.Variable(0.0, trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+for eval_ops in (total.assign_add(w), [total.assign_add(w)], {"total": total.assign_add(w)}, None):
+    hooks = [evaluation._StopAfterNEvalsHook(3)] if eval_ops is not None else []
+    print(evaluation._evaluate_once(path, eval_ops=eval_ops, final_ops=[total, step], hooks=hooks))
+for call in (
+    lambda: lookup("axis", 1, "dim", 2),
+    lambda: io_ops.ReaderBase(None),
+    lambda: variables.PartitionedVariable(),
+    lambda: __import__("tensorflow.core.framework"),
+):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_library_of_tensorflow_1_imports_its_internal_modules(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(LIBRARY_OF_TENSORFLOW_1)
+    command = [sys.executable, "-m", "dualflow", "run", "--v1", str(tmp_path / "program.py")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    averages, *evaluations, both, reader, parts, module = run.stdout.splitlines()
+    assert [round(float(n), 5) for n in re.findall(r"-?\d+\.\d+", averages)] == [
+        *(8.0, 1.0, 4.0),  # 0.25 * 4; the average of 4 alone
+        *(16.0, 2.75, 6.28571),  # 0.75 * 1 + 0.25 * 8; that divided by 1 - 0.75 ** 2
+        2.0,
+    ]
+    counts = [[float(n) for n in re.findall(r"\((-?[\d.]+)\)", line)] for line in evaluations]
+    assert counts == [[6.0, 3.0]] * 3 + [[0.0, 0.0]]
+    assert both == "InvalidArgumentError Cannot specify both 'dim' and 'axis'; leave out 'dim'."
+    assert "read the files with df.data" in reader
+    assert "not divided into parts" in parts
+    assert "No module named 'tensorflow.core.framework': use the public name" in module

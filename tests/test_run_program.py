@@ -50,7 +50,7 @@ sys.exit(3)
 MISSING = """
 import importlib
 
-for name in ("contrib.layers", "matmul", "python.lib", "keraz", "keras.layers.experimental"):
+for name in ("contrib.layers", "matmul", "python.kernel_tests", "keraz", "keras.layers.experimental"):
     try:
         importlib.import_module(f"tensorflow.{name}")
     except ModuleNotFoundError as error:
@@ -68,7 +68,7 @@ except ModuleNotFoundError as error:
 TOLD = {
     "tensorflow.contrib.layers": "'dualflow.contrib' has no attribute 'layers': use df.compat.v1.layers.",
     "tensorflow.matmul": "it is an object, from tensorflow import matmul.",
-    "tensorflow.python.lib": "No module named 'tensorflow.python.lib': use the public name",
+    "tensorflow.python.kernel_tests": "No module named 'tensorflow.python.kernel_tests': use the public name",
     "tensorflow.keraz": "module 'dualflow' has no attribute 'keraz'. Did you mean 'keras'?",
     "tensorflow.keras.layers.experimental": "No module named 'tensorflow.keras.layers.experimental'.",
     "placeholder": "module 'dualflow' has no attribute 'placeholder': use df.compat.v1.placeholder.",

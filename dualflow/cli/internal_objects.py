@@ -9,6 +9,9 @@ from typing import Any, Final
 
 import dualflow
 from dualflow.cli import internal_nest
+from dualflow.cli.internal_decorators import UTIL_OBJECTS
+from dualflow.cli.internal_evaluation import EVALUATION_OBJECTS
+from dualflow.compat import v1
 from dualflow.core import dispatch, trace_type
 from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.delegating_engine import DelegatingEngine
@@ -25,6 +28,7 @@ from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.eager.variable_spec import VariableSpec
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.static import static_elements
 
 
@@ -52,11 +56,6 @@ def _should_record_backprop(tensors: Iterable[Any]) -> bool:
     return False
 
 
-def _decorator(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-    """A decorator that returns the function unchanged: it warns of nothing."""
-    return lambda function: function
-
-
 class AutographTransformer:
     """The base of transformations of Python code in TensorFlow's AutoGraph.
 
@@ -68,6 +67,20 @@ class AutographTransformer:
         raise UnimplementedError(
             "tensorflow.python.autograph.pyct, TensorFlow's compiler of Python code, has no equivalent: "
             "df.autograph converts functions as a whole. Use vectorized_map or df.vmap for batches."
+        )
+
+
+class ReaderBase:
+    """The base of TensorFlow 1's readers, which read records of the files whose names are in a queue.
+
+    Raises:
+        UnimplementedError: always: dualflow has no queues.
+    """
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise UnimplementedError(
+            "TensorFlow 1's readers and queues have no equivalent: read the files with df.data, such as "
+            "df.data.TFRecordDataset(names).batch(32), and compat.v1.data.make_one_shot_iterator."
         )
 
 
@@ -185,12 +198,78 @@ def _assigned(trackable: object, name: str, value: Any) -> Any:
     return value
 
 
+def _graph_of(op_input_list: Iterable[Any], graph: Any = None) -> Any:
+    """The graph of tensors and operations; the default graph if none of them has one."""
+    graphs = [x.graph for x in op_input_list if isinstance(x, dualflow.Operation | SymbolicTensor)]
+    return graph or next(iter(graphs), None) or v1.get_default_graph()
+
+
 def _without_variables(values: Any) -> Any:
     """A structure with the values of its variables in their place."""
     return map_structure(lambda x: x.read_value() if isinstance(x, Variable) else x, values)
 
 
+_CONVOLUTIONS: Final = {
+    name.replace("Conv", "Convolution"): getattr(v1.layers, name)
+    for name in (
+        "Conv1D",
+        "Conv2D",
+        "Conv2DTranspose",
+        "Conv3D",
+        "Conv3DTranspose",
+        "SeparableConv1D",
+        "SeparableConv2D",
+    )
+}
+"""The classes of convolutions by their older names."""
+
+
+class SaverDef:
+    """The formats of TensorFlow's checkpoints, which programs pass to a Saver."""
+
+    LEGACY, V1, V2 = 0, 1, 2
+
+
+class PartitionedVariable:
+    """The class of variables that are divided into parts: it has no instances.
+
+    Raises:
+        UnimplementedError: always: variables are not divided.
+    """
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise UnimplementedError("Variables are not divided into parts; create a compat.v1.Variable.")
+
+
+def _with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str | None = None) -> Any:
+    """``output_tensor``, which a session computes after ``dependencies``."""
+    with v1.control_dependencies(list(dependencies)):
+        return v1.identity(output_tensor, name=name)
+
+
+def _assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """An assignment to ``variable``: the average of its value, with the weight ``decay``, and of ``value``.
+
+    With ``zero_debias`` the average, of a variable that was zero at first, is divided by the sum of weights.
+    """
+    weight = v1.cast(1.0 - decay, variable.dtype)
+    value = v1.cast(value, variable.dtype)
+    if not zero_debias:
+        return variable.assign_sub((variable - value) * weight)
+    with v1.variable_scope(variable.op.name, reuse=v1.AUTO_REUSE):
+        zeros = v1.zeros_initializer()
+        biased = v1.get_variable("biased", variable.shape, variable.dtype, zeros, trainable=False)
+        step = v1.get_variable("local_step", [], variable.dtype, zeros, trainable=False)
+    average = biased.assign_sub((biased - value) * weight)
+    count = step.assign_add(1.0)
+    return variable.assign(average / (1.0 - v1.pow(1.0 - weight, count)))
+
+
 OBJECTS: Final[dict[str, dict[str, Any]]] = {
+    **EVALUATION_OBJECTS,
+    **UTIL_OBJECTS,
     "autograph.pyct.transformer": {"Base": AutographTransformer},
     "data.ops.iterator_ops": {"OwnedIterator": Iterator},
     "eager.context": {
@@ -200,7 +279,8 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
     },
     "eager.record": {"should_record_backprop": _should_record_backprop},
     "eager.tape": {"should_record_backprop": _should_record_backprop},
-    "framework.ops": {"EagerTensor": EagerTensor},
+    "framework.device_spec": {"DeviceSpecV1": DeviceSpec},
+    "framework.ops": {"EagerTensor": EagerTensor, "_get_graph_from_inputs": _graph_of},
     "framework.composite_tensor": {"CompositeTensor": CompositeTensor},
     "framework.tensor_spec": {"DenseSpec": DenseSpec},
     "framework.type_spec": {
@@ -215,10 +295,22 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
         "lookup": _lookup,
         "register": _register,
     },
+    "core.protobuf.saver_pb2": {"SaverDef": SaverDef},
+    "framework.sparse_tensor": {"SparseTensorValue": v1.SparseTensorValue},
+    "layers.convolutional": _CONVOLUTIONS,
+    "ops.control_flow_ops": {"with_dependencies": _with_dependencies},
+    "ops.variable_scope": {"variable": v1.Variable},
+    "ops.variables": {"PartitionedVariable": PartitionedVariable},
+    "tf2": {"enabled": dualflow.executing_eagerly},
+    "training.moving_averages": {"assign_moving_average": _assign_moving_average},
+    "ops.io_ops": {"ReaderBase": ReaderBase},
     "ops.array_ops": {"prevent_gradient": _prevent_gradient},
     "ops.control_flow_case": {"_case_helper": _case_helper},
     "framework.tensor_shape": {"as_shape": dualflow.TensorShape},
-    "framework.tensor_util": {"constant_value_as_shape": _constant_value_as_shape},
+    "framework.tensor_util": {
+        "constant_value": dualflow.get_static_value,
+        "constant_value_as_shape": _constant_value_as_shape,
+    },
     "ops.control_flow_util": {"GraphOrParentsInXlaContext": lambda graph: False},
     "ops.linalg.linear_operator": {"make_composite_tensor": lambda cls, module_name="": cls},
     "ops.linalg.linear_operator_addition": {"add_operators": _added_operators},
@@ -233,19 +325,12 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
         name: getattr(trace_type, name)
         for name in ("PlaceholderContext", "SupportsTracingProtocol", "TraceType", "TracingContext")
     },
-    "util.tf_export": {"tf_export": _decorator},
     "util.variable_utils": {"convert_variables_to_tensors": _without_variables},
-    "util.deprecation": {
-        "deprecated": _decorator,
-        "deprecated_alias": lambda deprecated_name, name, func_or_class, warn_once=True: func_or_class,
-        "deprecated_arg_values": _decorator,
-        "deprecated_args": _decorator,
-        "deprecated_endpoints": _decorator,
-    },
     "util.nest": internal_nest.FUNCTIONS,
     "util.object_identity": {"Reference": Reference},
     "util.tf_inspect": {
         **{name: getattr(inspect, name) for name in dir(inspect) if not name.startswith("_")},
+        "getargspec": _argument_spec,
         "getfullargspec": _argument_spec,
     },
 }

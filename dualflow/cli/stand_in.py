@@ -18,7 +18,7 @@ from typing import Final
 
 import dualflow
 from dualflow.cli.internal_keras import keras_2, keras_2_module
-from dualflow.cli.internal_modules import PREFIX, InternalNames, internal_module
+from dualflow.cli.internal_modules import PREFIX, PROTOCOLS, InternalNames, internal_module, is_internal
 from dualflow.compat import v1
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
@@ -113,12 +113,12 @@ def _namespace(name: str, root: ModuleType) -> ModuleType:
         return root if name == _NAME else keras_2()
     if name.startswith(f"{_KERAS_2}.") and (internal_of_keras := keras_2_module(name)) is not None:
         return internal_of_keras
-    if f"{name}.".startswith(f"{PREFIX}."):
+    if is_internal(name):
         internal = internal_module(name)
         if internal is None:
             raise MissingModuleError(
-                f"No module named {name!r}: use the public name; what is under {PREFIX} is TensorFlow's "
-                "inside.",
+                f"No module named {name!r}: use the public name; what is under {PREFIX} and {PROTOCOLS} is "
+                "TensorFlow's inside.",
                 name=name,
             )
         return internal

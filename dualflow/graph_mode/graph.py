@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NoReturn
@@ -147,15 +148,33 @@ class ExplicitGraph:
         """Put ``value``, anything, into the collection called ``name``."""
         self.engine.collect(value, [name])
 
+    def add_to_collections(self, names: str | Iterable[str], value: object) -> None:
+        """Put ``value``, anything, into the collections called ``names``, once into each."""
+        self.engine.collect(value, [names] if isinstance(names, str) else list(dict.fromkeys(names)))
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """The list itself of a collection: what is added to it is in the collection."""
+        return self.engine.collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[str]:
+        """The names of the collections that have values, in the order of their first values."""
+        return [name for name, values in self.engine.collections.items() if values]
+
+    def clear_collection(self, name: str) -> None:
+        """Remove all values of a collection."""
+        self.engine.collections.pop(name, None)
+
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
         """The values of a collection, in the order in which they were added: a new list.
 
         Args:
             name: of the collection; ``GraphKeys`` has those of variables.
-            scope: selects the values whose names begin with it.
+            scope: a regular expression; selects the values whose names match it from their beginning.
         """
         values = list(self.engine.collections.get(name, ()))
-        return values if scope is None else [x for x in values if getattr(x, "name", "").startswith(scope)]
+        if scope is None:
+            return values
+        return [x for x in values if hasattr(x, "name") and re.match(scope, x.name)]
 
     # Elements
 

@@ -109,6 +109,7 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
         return None
     graph = graph or get_default_graph()
     nodes = [node for part in _flat(inputs) for node in graph.nodes_of(part)]
+    nodes += graph.engine.open.first  # the control dependencies of the block around it
     return graph.engine.group(_name(graph, name), list(dict.fromkeys(nodes)))
 
 

@@ -98,7 +98,7 @@ def environment(client: Client, folder: Path) -> Path:
     packages = [sysconfig.get_paths()["purelib"], str(ROOT)]
     (site_packages,) = folder.glob("lib/python*/site-packages")
     (site_packages / "of_the_tests.pth").write_text("\n".join(packages) + "\n")
-    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-installed"]
     subprocess.run([*install, *client.requirements.split()], check=True)
     installed.write_text(client.requirements)
     return python

@@ -156,3 +156,17 @@ def test_random_ops_in_loops_draw_new_numbers_each_iteration(graph: v1.Graph) ->
     one, other = (v1.Session(graph=graph).run(loop).tolist() for _ in range(2))
     assert one == other
     assert len({*one}) == 3
+
+
+def test_an_operation_of_nothing_runs_after_its_block_s_control_dependencies(graph: v1.Graph) -> None:
+    count = v1.Variable(0)
+    with v1.control_dependencies([v1.assign_add(count, 1)]):
+        step, both = v1.no_op(name="train"), v1.group(v1.no_op())
+    with v1.control_dependencies([both]):
+        after = v1.constant(2.0) * 3.0
+    with v1.Session() as session:
+        session.run(count.initializer)
+        session.run(step)
+        assert session.run(count) == 1
+        assert session.run(after) == 6.0
+        assert session.run(count) == 2

@@ -155,3 +155,75 @@ def test_a_thread_that_runs_on_is_an_error() -> None:
     finally:
         end.set()
         thread.join()
+
+
+# Scaffolds
+
+
+def test_a_scaffold_s_operations_prepare_the_session(tmp_path: Path) -> None:
+    count, rate = counter(), v1.placeholder(v1.float32, [])
+    w, local = v1.Variable(0.0), v1.Variable(0.0, trainable=False, collections=[v1.GraphKeys.LOCAL_VARIABLES])
+    loaded: list[float] = []
+    scaffold = v1.train.Scaffold(
+        init_op=v1.group(v1.global_variables_initializer(), w.assign(rate)),
+        init_feed_dict={rate: 2.0},
+        init_fn=lambda scaffold, session: loaded.append(float(session.run(w))),
+        local_init_op=local.assign(3.0),
+        ready_op=v1.report_uninitialized_variables(),
+        saver=v1.train.Saver([w]),
+    )
+    hooks = [v1.train.StopAtStepHook(num_steps=1)]
+    for _ in range(2):
+        with v1.train.MonitoredTrainingSession(
+            checkpoint_dir=tmp_path,
+            scaffold=scaffold,
+            hooks=hooks,
+            save_checkpoint_steps=1,
+            save_summaries_steps=None,
+        ) as session:
+            step, *values = session.run([count, w, local])
+        assert (step, values) == (1, [2.0, 3.0])  # the saver has no global step
+    assert loaded == [2.0]  # the second session restores a checkpoint
+
+
+def test_variables_that_stay_without_a_value_are_an_error() -> None:
+    w = v1.Variable(1.0, name="w")
+    v1.Variable(1.0, name="forgotten")
+    for name in ("ready_op", "ready_for_local_init_op"):
+        scaffold = v1.train.Scaffold(
+            init_op=w.initializer, **{name: v1.report_uninitialized_variables(v1.global_variables())}
+        )
+        with pytest.raises(RuntimeError, match=r"Variables not initialized: forgotten\. Initialize them"):
+            v1.train.ChiefSessionCreator(scaffold).create_session()
+
+
+def test_a_session_is_created_from_a_checkpoint_of_a_name(tmp_path: Path) -> None:
+    w = v1.Variable(1.0)
+    with v1.Session() as session:
+        session.run(w.initializer)
+        paths = [v1.train.Saver().save(session, str(tmp_path / "model"), step) for step in (1, 2)]
+    assert paths[0] != v1.train.latest_checkpoint(tmp_path)
+    creator = v1.train.ChiefSessionCreator(checkpoint_filename_with_path=paths[0])
+    with v1.train.MonitoredSession(creator) as session:
+        assert session.run(w) == 1.0
+
+
+def test_hooks_feed_each_run_and_run_operations_at_the_end() -> None:
+    x, count = v1.placeholder(v1.float32, []), counter()
+    last = v1.train.FinalOpsHook({"count": v1.train.get_global_step(), "x": x}, {x: 7.0})
+    with v1.train.MonitoredSession(hooks=[v1.train.FeedFnHook(lambda: {x: 4.0}), last]) as session:
+        assert session.run([x, count]) == [4.0, 1]
+        assert last.final_ops_values is None
+    assert last.final_ops_values == {"count": 1, "x": 7.0}
+    nothing = v1.train.FinalOpsHook(None)
+    with v1.train.MonitoredSession(hooks=[nothing]):
+        pass
+    assert nothing.final_ops_values is None
+
+
+def test_a_global_step_is_one_integer() -> None:
+    v1.train.assert_global_step(v1.train.get_or_create_global_step())
+    with pytest.raises(TypeError, match="must be a variable or tensor of one integer"):
+        v1.train.assert_global_step(v1.Variable(1.0))
+    with pytest.raises(ValueError, match="is not scalar"):
+        v1.train.assert_global_step(v1.Variable([1]))

@@ -307,3 +307,41 @@ def test_a_variable_may_be_in_other_collections(graph: v1.Graph) -> None:
     local = v1.Variable(0, trainable=False, collections=[v1.GraphKeys.LOCAL_VARIABLES])
     assert v1.global_variables() == []
     assert [v.name for v in v1.get_collection(v1.GraphKeys.LOCAL_VARIABLES)] == [local.name]
+
+
+def test_collections_are_changed_in_their_graph(graph: v1.Graph) -> None:
+    v1.add_to_collections(["a", "b", "a"], 1)
+    v1.add_to_collections("a", 2)
+    v1.get_collection_ref("c").append(3)
+    assert [v1.get_collection(name) for name in "abc"] == [[1, 2], [1], [3]]
+    assert graph.get_all_collection_keys() == ["a", "b", "c"]
+    graph.clear_collection("a")
+    graph.clear_collection("nothing")
+    assert v1.get_collection("a") == []
+    for key, listed in (
+        ("MODEL_VARIABLES", v1.model_variables),
+        ("MOVING_AVERAGE_VARIABLES", v1.moving_average_variables),
+    ):
+        w = v1.Variable(1.0, collections=[getattr(v1.GraphKeys, key)])
+        assert listed() == [w]
+
+
+def test_a_collection_is_searched_by_a_regular_expression(graph: v1.Graph) -> None:
+    for scope in ("first", "second"):
+        with v1.variable_scope(scope):
+            v1.get_variable("w", [])
+            v1.get_variable("wide", [])
+    v1.add_to_collection("variables", "nameless")
+    names = {scope: [v.name for v in v1.global_variables(scope)] for scope in (".*/w:", "second/", "w", "")}
+    assert names == {
+        ".*/w:": ["first/w:0", "second/w:0"],
+        "second/": ["second/w:0", "second/wide:0"],
+        "w": [],
+        "": ["first/w:0", "first/wide:0", "second/w:0", "second/wide:0"],
+    }
+
+
+def test_a_program_sets_attributes_of_a_graph_s_tensor(graph: v1.Graph) -> None:
+    x = scalar("x")
+    x.aliases = ["input"]  # type: ignore[attr-defined]  # any attribute
+    assert graph.get_tensor_by_name("x:0").aliases == ["input"]

@@ -450,3 +450,67 @@ def test_a_variable_made_in_a_body_is_found_again(graph: v1.Graph) -> None:
     v1.map_fn(doubled, v1.ones([3]))
     with v1.variable_scope("layer", reuse=True):
         assert v1.get_variable("w", []) is v1.global_variables()[0]
+
+
+# Custom getters
+
+
+def test_a_custom_getter_is_called_in_the_getter_s_place() -> None:
+    calls: list[tuple[str, Any]] = []
+
+    def constant(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        calls.append((name, kwargs["shape"]))
+        return getter(f"{name}_renamed", *args, **{**kwargs, "trainable": False})
+
+    with v1.Graph().as_default():
+        with v1.variable_scope("a", custom_getter=constant):
+            w = v1.get_variable("w", [2], synchronization=None, aggregation=None)
+        plain = v1.get_variable("b", [])
+        own = v1.get_variable("c", [], custom_getter=constant)
+        assert calls == [("a/w", [2]), ("c", [])]
+        assert [v.name for v in v1.global_variables()] == ["a/w_renamed:0", "b:0", "c_renamed:0"]
+        assert [v.trainable for v in (w, plain, own)] == [False, True, False]
+
+
+def test_the_getter_of_a_nested_custom_getter_is_that_of_the_outer_scope() -> None:
+    order: list[str] = []
+
+    def named(word: str) -> Any:
+        def getter_of(getter: Any, *args: Any, **kwargs: Any) -> Any:
+            order.append(word)
+            return getter(*args, **kwargs)
+
+        return getter_of
+
+    with v1.Graph().as_default(), v1.variable_scope("a", custom_getter=named("outer")):
+        with v1.variable_scope("b", custom_getter=named("inner")) as scope:
+            v1.get_variable("w", [])
+        assert order == ["inner", "outer"]
+        with v1.variable_scope(scope, reuse=True):
+            assert v1.get_variable("w", []).name == "a/b/w:0"
+        assert order == ["inner", "outer"] * 2
+
+
+def test_the_defaults_of_a_scope_can_be_replaced() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        with v1.variable_scope("a") as scope:
+            scope.set_initializer(v1.ones_initializer())
+            scope.set_dtype(v1.float64)
+            scope.set_regularizer(v1.reduce_sum)
+            scope.set_partitioner(None)
+            w = v1.get_variable("w", [2])
+            scope.set_custom_getter(lambda getter, *args, **kwargs: w)
+            assert v1.get_variable("v", [2]) is w
+        session.run(w.initializer)
+        assert session.run(w).tolist() == [1.0, 1.0]
+        assert (w.dtype, scope.partitioner) == (v1.float64, None)
+        assert session.run(v1.losses.get_regularization_losses()) == [2.0]
+        assert scope.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) == [w]
+        v1.get_variable("b", [])
+        assert len(v1.global_variables()) == 2
+
+
+def test_a_regularizer_may_return_no_loss() -> None:
+    with v1.Graph().as_default():
+        v1.get_variable("w", [2], regularizer=lambda w: None)
+        assert v1.losses.get_regularization_losses() == []

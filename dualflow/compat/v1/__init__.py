@@ -6,11 +6,12 @@ graph, the argument ``name`` of a function is the name of the operation that it 
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import dualflow
 from dualflow.compat.v1 import app as app
-from dualflow.compat.v1 import changed_functions
+from dualflow.compat.v1 import changed_functions, variable_updates
 from dualflow.compat.v1 import data as data
 from dualflow.compat.v1 import flags as flags
 from dualflow.compat.v1 import gfile as gfile
@@ -24,12 +25,17 @@ from dualflow.compat.v1 import summary as summary
 from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
 from dualflow.compat.v1.collection import add_to_collection as add_to_collection
+from dualflow.compat.v1.collection import add_to_collections as add_to_collections
 from dualflow.compat.v1.collection import get_collection as get_collection
+from dualflow.compat.v1.collection import get_collection_ref as get_collection_ref
 from dualflow.compat.v1.collection import local_variables as local_variables
 from dualflow.compat.v1.collection import local_variables_initializer as local_variables_initializer
+from dualflow.compat.v1.collection import model_variables as model_variables
+from dualflow.compat.v1.collection import moving_average_variables as moving_average_variables
 from dualflow.compat.v1.dimension import Dimension as Dimension
 from dualflow.compat.v1.dimension import dimension_at_index as dimension_at_index
 from dualflow.compat.v1.dimension import dimension_value as dimension_value
+from dualflow.compat.v1.moved_functions import MOVED
 from dualflow.compat.v1.naming import Namespace, with_name
 from dualflow.compat.v1.neural import nn as nn
 from dualflow.compat.v1.printing import Print as Print
@@ -44,6 +50,7 @@ from dualflow.compat.v1.settings import GPUOptions as GPUOptions
 from dualflow.compat.v1.settings import GraphOptions as GraphOptions
 from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
+from dualflow.compat.v1.values import SparseTensorValue as SparseTensorValue
 from dualflow.compat.v1.versions import colocate_with as colocate_with
 from dualflow.compat.v1.versions import control_flow_v2_enabled as control_flow_v2_enabled
 from dualflow.compat.v1.versions import disable_resource_variables as disable_resource_variables
@@ -89,6 +96,7 @@ from dualflow.graph_mode import variables_initializer as variables_initializer
 from dualflow.graph_mode.session_ops import is_variable_initialized as is_variable_initialized
 from dualflow.graph_mode.session_ops import report_uninitialized_variables as report_uninitialized_variables
 from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
+from dualflow.testing.gradient_checker import compute_gradient, compute_gradient_error
 
 Graph = ExplicitGraph
 Variable = VariableV1
@@ -165,10 +173,23 @@ random_shuffle = with_name(shuffle)
 random_uniform = with_name(changed_functions.random_uniform)
 realdiv = with_name(dualflow.divide)
 rint = with_name(dualflow.math.rint)
+scatter_add = with_name(variable_updates.scatter_add)
+scatter_div = with_name(variable_updates.scatter_div)
+scatter_max = with_name(variable_updates.scatter_max)
+scatter_min = with_name(variable_updates.scatter_min)
+scatter_mul = with_name(variable_updates.scatter_mul)
+scatter_nd_add = with_name(variable_updates.scatter_nd_add)
+scatter_nd_sub = with_name(variable_updates.scatter_nd_sub)
+scatter_nd_update = with_name(variable_updates.scatter_nd_update)
+scatter_sub = with_name(variable_updates.scatter_sub)
+scatter_update = with_name(variable_updates.scatter_update)
 set_random_seed = set_seed
 shape = with_name(dualflow.shape, "input name out_type")
 size = with_name(dualflow.size, "input name out_type")
 sparse_tensor_to_dense = with_name(dualflow.sparse.to_dense, "sp_input default_value validate_indices name")
+test = Namespace(
+    dualflow.test, compute_gradient=compute_gradient, compute_gradient_error=compute_gradient_error
+)
 to_double = with_name(changed_functions.to_double)
 to_float = with_name(changed_functions.to_float)
 to_int32 = with_name(changed_functions.to_int32)
@@ -183,25 +204,8 @@ zeros = with_name(changed_functions.zeros)
 zeros_like = with_name(dualflow.zeros_like, "tensor dtype name optimize")
 
 
-_LINALG_TABLE = """\
-cholesky                cholesky
-cholesky_solve          cholesky_solve
-cross                   cross
-diag                    tensor_diag
-diag_part               tensor_diag_part
-matrix_determinant      det
-matrix_diag             diag
-matrix_diag_part        diag_part
-matrix_inverse          inv
-matrix_set_diag         set_diag
-matrix_solve            solve
-matrix_solve_ls         lstsq
-matrix_triangular_solve triangular_solve
-qr                      qr
-self_adjoint_eig        eigh
-self_adjoint_eigvals    eigvalsh
-svd                     svd
-"""
+_RANK_ASSERTIONS = ("assert_rank", "assert_rank_at_least", "assert_rank_in")
+"""Functions of ``df.debugging`` that check the rank of a tensor, with ``data`` before ``summarize`` too."""
 _UNARY_ASSERTIONS = ("assert_negative", "assert_non_negative", "assert_non_positive", "assert_positive")
 """Functions of ``df.debugging`` that check one tensor, with ``data`` before ``summarize`` and ``message``."""
 _BINARY_ASSERTIONS = (
@@ -213,18 +217,19 @@ _BINARY_ASSERTIONS = (
     "assert_none_equal",
 )
 """Functions of ``df.debugging`` that compare two tensors, with ``data`` before these arguments too."""
-_LINALG_NAMES = dict(line.split() for line in _LINALG_TABLE.splitlines())
-"""Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 _MESSAGES = ("Event", "Summary")
 """Messages of ``v1.summary``, which need the extra ``summary``."""
 
 
 def _dualflow_object(name: str) -> Any:
     """dualflow's object for a TensorFlow 1 name, wrapped to take TensorFlow 1's arguments."""
-    if name in _LINALG_NAMES:
-        return with_name(getattr(dualflow.linalg, _LINALG_NAMES[name]))
+    if name in MOVED:
+        path, *order = MOVED[name]
+        return with_name(attrgetter(path)(dualflow), *order)
     if name in _UNARY_ASSERTIONS:
         return with_name(changed_functions.unary_assertion(getattr(dualflow.debugging, name)))
+    if name in _RANK_ASSERTIONS:
+        return with_name(changed_functions.rank_assertion(getattr(dualflow.debugging, name)))
     if name in _BINARY_ASSERTIONS:
         return with_name(changed_functions.binary_assertion(getattr(dualflow.debugging, name)))
     if name in _MESSAGES:
@@ -249,21 +254,26 @@ _publish(
         "nn",
         "random",
         "summary",
+        "test",
         "train",
     ),
     internal=(
         "ABSENT",
         "Any",
         "ExplicitGraph",
+        "MOVED",
         "Namespace",
         "TYPE_CHECKING",
         "VariableV1",
         "annotations",
+        "attrgetter",
+        "compute_gradient",
+        "compute_gradient_error",
         "set_seed",
         "shuffle",
         "with_name",
     ),
-    others=[*dir(dualflow), *_LINALG_NAMES, *_UNARY_ASSERTIONS, *_BINARY_ASSERTIONS, *_MESSAGES],
+    others=[*dir(dualflow), *MOVED, *_RANK_ASSERTIONS, *_UNARY_ASSERTIONS, *_BINARY_ASSERTIONS, *_MESSAGES],
     fallback=_dualflow_object,
     requires={"tensorboardX": " ".join(_MESSAGES)},
 )

@@ -33,6 +33,7 @@ from dualflow.ops.selection import where as v2_where
 from dualflow.ops.tensor_sizes import SHAPE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import SupportsInt
 
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
@@ -134,6 +135,23 @@ def unary_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
         name: str | None = None,
     ) -> Any:
         return function(x, message=message, summarize=summarize)
+
+    return _described_as(function, check)
+
+
+def rank_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An assertion of ``debugging`` about a tensor's rank, with the arguments that it has in TensorFlow 1."""
+
+    def check(
+        x: TensorLike,
+        rank: TensorLike | Sequence[TensorLike] | None = None,
+        data: object = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+        ranks: Sequence[TensorLike] | None = None,
+    ) -> Any:
+        return function(x, rank if ranks is None else ranks, message=message)
 
     return _described_as(function, check)
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
 from dualflow.core import dispatch
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import int64
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, VariableV1, recording_graph
 
@@ -87,3 +88,25 @@ def get_or_create_global_step(graph: ExplicitGraph | None = None) -> Any:
 def global_step(sess: Session, global_step_tensor: TensorLike) -> int:
     """The value of the global step in a session, as a Python int."""
     return int(sess.run(global_step_tensor))
+
+
+def assert_global_step(global_step_tensor: TensorLike) -> None:
+    """Raise unless ``global_step_tensor`` may be a global step: one integer.
+
+    Args:
+        global_step_tensor: a variable or tensor.
+
+    Raises:
+        DTypeError: it is of another type, or no integer.
+        InvalidArgumentError: it has axes.
+
+    >>> from dualflow.compat import v1
+    >>> v1.train.assert_global_step(v1.Variable(0))
+    """
+    tensor: Any = global_step_tensor
+    if not isinstance(tensor, TENSORS) or not tensor.dtype.is_integer:
+        raise DTypeError(
+            f'Existing "global_step" must be a variable or tensor of one integer, not {tensor!r}.'
+        )
+    if tensor.shape.rank:
+        raise InvalidArgumentError(f'Existing "global_step" is not scalar: its shape is {tensor.shape}.')

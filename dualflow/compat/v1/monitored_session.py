@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from dualflow.compat.v1.collection import local_variables_initializer
 from dualflow.compat.v1.coordinator import Coordinator
+from dualflow.compat.v1.session_creation import ChiefSessionCreator, Scaffold
 from dualflow.compat.v1.session_hooks import (
     CheckpointSaverHook,
     SessionRunArgs,
@@ -19,9 +19,7 @@ from dualflow.compat.v1.session_hooks import (
 )
 from dualflow.core.errors import FailedPreconditionError, OutOfRangeError
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode import Session, get_default_graph, global_variables_initializer
-from dualflow.train.saver import Saver
-from dualflow.train.state_file import latest_checkpoint
+from dualflow.graph_mode import Session, get_default_graph
 
 
 @entry
@@ -29,7 +27,7 @@ def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,
     checkpoint_dir: str | os.PathLike[str] | None = None,
-    scaffold: object = None,
+    scaffold: Scaffold | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
     chief_only_hooks: Sequence[SessionRunHook] | None = None,
     save_checkpoint_secs: float | None = None,
@@ -44,6 +42,7 @@ def MonitoredTrainingSession(
 
     Args:
         checkpoint_dir: the folder of checkpoints; without it nothing is saved.
+        scaffold: prepares the session.
         hooks, chief_only_hooks: act before and after each run.
         save_checkpoint_secs, save_checkpoint_steps: the interval of checkpoints, by default 600 seconds.
         save_summaries_steps: the interval of summaries in steps; None for no summaries.
@@ -70,39 +69,36 @@ def MonitoredTrainingSession(
         seconds = (
             600 if save_checkpoint_secs is None and save_checkpoint_steps is None else save_checkpoint_secs
         )
-        chosen.append(CheckpointSaverHook(checkpoint_dir, seconds, save_checkpoint_steps))
+        saver = None if scaffold is None else scaffold.saver
+        chosen.append(CheckpointSaverHook(checkpoint_dir, seconds, save_checkpoint_steps, saver))
     folder = summary_dir or checkpoint_dir
     if folder is not None and save_summaries_steps:
-        chosen.append(SummarySaverHook(save_summaries_steps, os.fspath(folder)))
-    return MonitoredSession(hooks=chosen, checkpoint_dir=checkpoint_dir)
+        summaries = None if scaffold is None else scaffold.summary_op
+        chosen.append(SummarySaverHook(save_summaries_steps, os.fspath(folder), summary_op=summaries))
+    return MonitoredSession(ChiefSessionCreator(scaffold, master, config, checkpoint_dir), chosen)
 
 
 class MonitoredSession:
     """A session whose runs call hooks; its block ends silently at the end of a dataset.
 
     Args:
-        session_creator: TensorFlow's, and ignored.
+        session_creator: creates the session; by default one whose variables are initialised.
         hooks: act before and after each run.
-        checkpoint_dir: the folder whose last checkpoint is restored.
+        stop_grace_period_secs: ignored.
     """
 
     def __init__(
         self,
-        session_creator: object = None,
+        session_creator: ChiefSessionCreator | None = None,
         hooks: Sequence[SessionRunHook] | None = None,
-        checkpoint_dir: str | os.PathLike[str] | None = None,
+        stop_grace_period_secs: float = 120,
     ) -> None:
         self._hooks = list(hooks or ())
         self._coordinator = Coordinator()
         for hook in self._hooks:
             hook.begin()
-        initializers = [global_variables_initializer(), local_variables_initializer()]
-        path = None if checkpoint_dir is None else latest_checkpoint(checkpoint_dir)
         self.graph = get_default_graph()
-        self._session: Session | None = Session(graph=self.graph)
-        self._session.run([op for op in initializers if op is not None])
-        if path is not None:
-            Saver().restore(self._session, path)
+        self._session: Session | None = (session_creator or ChiefSessionCreator()).create_session()
         for hook in self._hooks:
             hook.after_create_session(self._session, self._coordinator)
 
@@ -114,7 +110,7 @@ class MonitoredSession:
         feeds = dict(feed_dict or {})
         for addition in additions:
             feeds.update((addition.feed_dict if addition is not None else None) or {})
-        extra = {i: a.fetches for i, a in enumerate(additions) if a is not None}
+        extra = {i: a.fetches for i, a in enumerate(additions) if a is not None and a.fetches is not None}
         results, values = session.run([fetches, extra], feeds)
         for i, hook in enumerate(self._hooks):
             hook.after_run(context, SessionRunValues(values.get(i)))

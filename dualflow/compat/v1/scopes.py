@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dualflow.compat.v1.initializers import GlorotUniform, Zeros
-from dualflow.core import dispatch
+from dualflow.compat.v1.variable_creation import create_variable, existing_variable
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
-from dualflow.core.shape import as_shape
 from dualflow.core.tracebacks import entry
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
-from dualflow.graph_mode import VariableV1, name_scope, recording_graph
+from dualflow.graph_mode import get_default_graph, name_scope, recording_graph
 from dualflow.graph_mode.default_graph import enclosing_graph, outside_of_bodies
 
 if TYPE_CHECKING:
@@ -54,6 +53,7 @@ class VariableScope:
         regularizer: the default regularizer.
         constraint: the default constraint.
         dtype: the default dtype.
+        custom_getter: called by ``get_variable`` in place of the getter, which is its first argument.
     """
 
     def __init__(
@@ -65,8 +65,10 @@ class VariableScope:
         constraint: Callable[..., Any] | None = None,
         dtype: DTypeLike = float32,
         original_name_scope: str = "",
+        custom_getter: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
+        self.custom_getter = custom_getter
         self.reuse = reuse
         self.initializer = initializer
         self.regularizer = regularizer
@@ -84,6 +86,37 @@ class VariableScope:
         Args:
             caching_device: a device, or a function of an operation.
         """
+
+    @property
+    def partitioner(self) -> None:
+        """None: a variable is not divided into parts."""
+
+    def set_partitioner(self, partitioner: Callable[..., Any] | None) -> None:
+        """Does nothing: a variable is not divided into parts.
+
+        Args:
+            partitioner: a function of shape and dtype.
+        """
+
+    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
+        """Let ``get_variable`` call ``custom_getter`` in this scope."""
+        self.custom_getter = custom_getter
+
+    def set_initializer(self, initializer: TensorLike | Callable[..., Any] | None) -> None:
+        """Replace the default initializer."""
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Callable[..., Any] | None) -> None:
+        """Replace the default regularizer."""
+        self.regularizer = regularizer
+
+    def set_dtype(self, dtype: DTypeLike) -> None:
+        """Replace the default dtype."""
+        self.dtype = as_dtype(dtype)
+
+    def get_collection(self, name: str) -> list[Any]:
+        """The values of a collection of the default graph whose names are in this scope."""
+        return get_default_graph().get_collection(name, f"{self.name}/" if self.name else None)
 
     def reuse_variables(self) -> None:
         """Make ``get_variable`` reuse variables, and create none."""
@@ -215,8 +248,10 @@ def variable_scope(
             by default.
         reuse: True to reuse existing variables, ``AUTO_REUSE`` to create missing ones; by default as in the
             outer scope.
+        custom_getter: a function that ``get_variable`` calls with the getter and its arguments, by name, and
+            with the full ``name``; its result is the variable. The getter calls that of the outer scope.
         auxiliary_name_scope: whether the block is a name scope of ops too.
-        values, caching_device, partitioner, custom_getter, use_resource: TensorFlow's, and ignored.
+        values, caching_device, partitioner, use_resource: TensorFlow's, and ignored.
 
     Raises:
         InvalidArgumentError: no name, or ``reuse=True`` with a default name.
@@ -252,6 +287,7 @@ def variable_scope(
             stack.enter_context(
                 name_scope(op_scope_name) if auxiliary_name_scope and op_scope_name else nullcontext("")
             ),
+            _around(custom_getter, outer.custom_getter),
         )
         counts = dict(store.opened)
         token = _innermost.set((store, scope))
@@ -265,6 +301,13 @@ def variable_scope(
                 store.opened = counts
             else:
                 store.close(full)
+
+
+def _around(inner: Callable[..., Any] | None, outer: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """A custom getter that calls ``inner`` with a getter that calls ``outer``; if only one exists, that."""
+    if inner is None or outer is None:
+        return inner or outer
+    return lambda getter, *args, **kwargs: inner(partial(outer, getter), *args, **kwargs)
 
 
 @entry
@@ -282,6 +325,8 @@ def get_variable(
     use_resource: bool | None = None,
     custom_getter: Callable[..., Any] | None = None,
     constraint: Callable[..., Any] | None = None,
+    synchronization: object = None,
+    aggregation: object = None,
 ) -> Any:
     """The variable ``name`` of the open variable scope, which is created or reused by the scope's ``reuse``.
 
@@ -297,7 +342,9 @@ def get_variable(
         trainable: whether optimizers update it by default.
         collections: the names of the graph's collections to add it to.
         constraint: a function that optimizers apply to the value after each update.
-        caching_device, partitioner, validate_shape, use_resource, custom_getter: TensorFlow's, and ignored.
+        custom_getter: called in place of that of the scope; see :func:`variable_scope`.
+        caching_device, partitioner, validate_shape, use_resource, synchronization, aggregation: TensorFlow's,
+            and ignored.
 
     Raises:
         InvalidArgumentError: the variable exists and may not be reused, or does not exist and must be
@@ -311,99 +358,75 @@ def get_variable(
     ...     print(w.name, session.run(w).tolist())
     w:0 [[1.0, 1.0], [1.0, 1.0]]
     """
-    scope, store = get_variable_scope(), store_here()
-    has_store = store is not _NO_STORE
+    scope = get_variable_scope()
     full = _scoped_name(scope, name)
-    if scope.reuse and not has_store:
+    chosen = custom_getter or scope.custom_getter
+    if chosen is None:
+        return _get_variable(
+            full, shape, dtype, initializer, regularizer, None, trainable, collections, constraint
+        )
+    return chosen(
+        getter=_get_variable,
+        name=full,
+        shape=shape,
+        dtype=scope.dtype if dtype is None else as_dtype(dtype),
+        initializer=scope.initializer if initializer is None else initializer,
+        regularizer=scope.regularizer if regularizer is None else regularizer,
+        reuse=scope.reuse,
+        trainable=trainable,
+        collections=collections,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+def _get_variable(
+    name: str,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
+    reuse: bool | Reuse | None = None,
+    trainable: bool | None = None,
+    collections: str | Sequence[str] | None = None,
+    constraint: Callable[..., Any] | None = None,
+    **ignored: object,
+) -> Any:
+    """The variable of the full name ``name``: the getter of a custom getter."""
+    scope, store = get_variable_scope(), store_here()
+    reuse = scope.reuse if reuse is None else reuse
+    has_store = store is not _NO_STORE
+    if reuse and not has_store:
         raise FailedPreconditionError(
             "When eager execution is enabled variable reuse is only supported when an EagerVariableStore is "
             "active or inside of a template: with EagerVariableStore().as_default(). Or hold variables in an "
             "object."
         )
-    if has_store and full in store.variables:
-        return _reuse_variable(store, full, scope, shape, dtype)
-    if scope.reuse is True:
+    if has_store and name in store.variables:
+        return existing_variable(store.variables[name], store.lines[name], name, reuse, shape, dtype)
+    if reuse is True:
         raise InvalidArgumentError(
-            f"Variable {full} does not exist, or was not created with "
+            f"Variable {name} does not exist, or was not created with "
             "df.compat.v1.get_variable(). Did you mean to set "
             "reuse=df.compat.v1.AUTO_REUSE in VarScope?"
         )
     with outside_of_bodies():
-        variable = _create_variable(
-            full, scope, shape, dtype, initializer, trainable, collections, constraint
-        )
+        variable = create_variable(name, scope, shape, dtype, initializer, trainable, collections, constraint)
         if has_store:
-            store.variables[full], store.lines[full] = variable, caller()
+            store.variables[name], store.lines[name] = variable, caller()
         penalty = scope.regularizer if regularizer is None else regularizer
         graph = recording_graph()
         if penalty is not None and graph is not None:
-            with graph.name_scope(None), graph.name_scope(f"{full}/Regularizer"):
-                graph.add_to_collection(REGULARIZATION_LOSSES, penalty(variable))
+            with graph.name_scope(None), graph.name_scope(f"{name}/Regularizer"):
+                loss = penalty(variable)
+            if loss is not None:
+                graph.add_to_collection(REGULARIZATION_LOSSES, loss)
         return variable
-
-
-def _reuse_variable(store: VariableStore, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Any:
-    variable = store.variables[full]
-    if not scope.reuse:
-        raise InvalidArgumentError(
-            f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
-            f"reuse=df.compat.v1.AUTO_REUSE in VarScope? Originally defined at:\n  {store.lines[full]}"
-        )
-    if shape is not None and as_shape(shape) != variable.shape:
-        raise InvalidArgumentError(
-            f"Trying to share variable {full}, but specified shape {as_shape(shape)} and found shape "
-            f"{variable.shape}. Originally defined at:\n  {store.lines[full]}"
-        )
-    if dtype is not None and as_dtype(dtype) is not variable.dtype:
-        raise InvalidArgumentError(
-            f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype "
-            f"{variable.dtype.name}. Originally defined at:\n  {store.lines[full]}"
-        )
-    return variable
-
-
-def _create_variable(
-    full: str,
-    scope: VariableScope,
-    shape: Any,
-    dtype: Any,
-    initializer: Any,
-    trainable: bool | None,
-    collections: Any,
-    constraint: Any,
-) -> Any:
-    value_dtype = scope.dtype if dtype is None else as_dtype(dtype)
-    first = scope.initializer if initializer is None else initializer
-    if first is None:
-        first = GlorotUniform() if value_dtype.is_inexact and not value_dtype.is_complex else Zeros()
-    if isinstance(first, type):
-        first = first()
-    sizes = None if shape is None else as_shape(shape)
-    if not callable(first):
-        if sizes is not None:
-            raise InvalidArgumentError(
-                f"If initializer is a constant, do not specify shape: variable {full}."
-            )
-        value, value_dtype = first, dtype
-    elif sizes is None or not sizes.is_static:
-        raise InvalidArgumentError(
-            f"Shape of a new variable ({full}) must be fully defined, but instead was "
-            f"{'not given' if sizes is None else sizes}."
-        )
-    else:
-        free_block = dispatch.current().no_control_dependencies()
-        with free_block, name_scope(""), name_scope(f"{full}/Initializer"):
-            value = first(tuple(sizes), dtype=value_dtype)
-
-    with name_scope(""):
-        return VariableV1(
-            value,
-            trainable,
-            collections,
-            name=full,
-            dtype=value_dtype,
-            constraint=scope.constraint if constraint is None else constraint,
-        )
 
 
 def _scoped_name(scope: VariableScope, name: str) -> str:

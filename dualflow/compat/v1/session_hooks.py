@@ -306,3 +306,38 @@ def _values_of(run_values: SessionRunValues) -> Any:
 
 def _message(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+class FeedFnHook(SessionRunHook):
+    """Feeds each run with what a function returns.
+
+    Args:
+        feed_fn: returns the feeds, as a dict.
+    """
+
+    def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
+        self.feed_fn = feed_fn
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())
+
+
+class FinalOpsHook(SessionRunHook):
+    """Runs operations once, at the end.
+
+    Args:
+        final_ops: tensors or operations, or a structure of them.
+        final_ops_feed_dict: the feeds of their run.
+
+    Attributes:
+        final_ops_values: their values; None before the end.
+    """
+
+    def __init__(self, final_ops: object, final_ops_feed_dict: Mapping[Any, Any] | None = None) -> None:
+        self._final_ops = final_ops
+        self._final_ops_feed_dict = final_ops_feed_dict
+        self.final_ops_values: Any = None
+
+    def end(self, session: Session) -> None:
+        if self._final_ops is not None:
+            self.final_ops_values = session.run(self._final_ops, self._final_ops_feed_dict)

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from dualflow.compat.v1.global_step import assert_global_step as assert_global_step
 from dualflow.compat.v1.global_step import create_global_step as create_global_step
 from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
@@ -36,6 +37,7 @@ __all__ = [
     "MomentumOptimizer",
     "Optimizer",
     "RMSPropOptimizer",
+    "assert_global_step",
     "create_global_step",
     "get_global_step",
     "get_or_create_global_step",
@@ -54,6 +56,9 @@ class Optimizer:
         learning_rate: a number, a tensor, a variable, or a function that returns one.
         name: the last part of the names of slots, such as ``w/Momentum`` for the variable ``w``.
     """
+
+    GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
+    """The values of ``gate_gradients``."""
 
     def __init__(self, learning_rate: TensorLike, name: str) -> None:
         self._learning_rate = learning_rate
@@ -409,8 +414,10 @@ _publish(
         "dualflow.compat.v1.proximal": (
             "FtrlOptimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer"
         ),
+        "dualflow.compat.v1.session_creation": "ChiefSessionCreator Scaffold",
         "dualflow.compat.v1.session_hooks": (
-            "CheckpointSaverHook LoggingTensorHook NanLossDuringTrainingError NanTensorHook SessionRunArgs "
+            "CheckpointSaverHook FeedFnHook FinalOpsHook LoggingTensorHook NanLossDuringTrainingError "
+            "NanTensorHook SessionRunArgs "
             "SessionRunContext SessionRunHook SessionRunValues StopAtStepHook SummarySaverHook"
         ),
         "dualflow.ops.records.example_messages": (

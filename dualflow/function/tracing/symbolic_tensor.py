@@ -141,7 +141,7 @@ class SymbolicTensor(Tensor):
     ``.numpy()``, NumPy) raises an error with the line where it was created.
     """
 
-    __slots__ = ("__weakref__", "_tracer", "_value")
+    __slots__ = ("__dict__", "__weakref__", "_tracer", "_value")  # programs may set attributes
 
     def __init__(self, value: Value, tracer: SymbolicEngine) -> None:
         self._value = value

@@ -54,6 +54,7 @@ class Layer(Module):
         dtype: of the variables, float32 by default.
         activity_regularizer: a function of the outputs whose result is added to :attr:`losses`.
         _reuse: whether variables are reused, as ``reuse`` of :func:`variable_scope`.
+        _scope: the variable scope in place of one of the layer's name; or only the name scope of its ops.
 
     >>> from dualflow.compat import v1
     >>> class Scale(v1.layers.Layer):
@@ -76,6 +77,7 @@ class Layer(Module):
         dtype: DTypeLike | None = None,
         activity_regularizer: Callable[[Any], Any] | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
         super().__init__(_snake_case(type(self).__name__) if name is None else name)
         self.trainable = trainable
@@ -89,6 +91,11 @@ class Layer(Module):
         self._requested_name = name
         self._reuse = _reuse
         self._scope: VariableScope | None = None
+        self._op_scope: str | None = None
+        if isinstance(_scope, str):
+            self._op_scope = _scope
+        elif _scope is not None:
+            self._scope, self._op_scope = _scope, _scope.original_name_scope
 
     # For subclasses
 
@@ -267,7 +274,7 @@ class Layer(Module):
         if not self.built:
             self._build_for(tensors)
         self._losses.clear()
-        with name_scope(self.name):
+        with name_scope(self.name if self._op_scope is None else self._op_scope):
             outputs = self.call(tensors, *args, **kwargs)
         if self.activity_regularizer is not None:
             self.add_loss([self.activity_regularizer(x) for x in tree.leaves(outputs)])
@@ -399,7 +406,9 @@ def as_function(layer: type[Layer], name: str, example: str) -> Callable[..., An
     """
     parameters = list(inspect.signature(layer.__init__).parameters.values())[1:]
     parameters = [
-        p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in ("dtype", "_reuse")
+        p
+        for p in parameters
+        if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in ("dtype", "_reuse", "_scope")
     ]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     inputs = inspect.Parameter("inputs", kind, annotation=Any)

@@ -17,7 +17,7 @@ from dualflow.compat.v1.layers.base import (
     is_channels_first,
     named_activation,
 )
-from dualflow.compat.v1.scopes import Reuse
+from dualflow.compat.v1.scopes import Reuse, VariableScope
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import reshape
 
@@ -62,8 +62,9 @@ class ConvolutionLayer(Layer):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
-        super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
+        super().__init__(trainable, name, dtype, activity_regularizer, _reuse, _scope)
         self.filters = int(filters)
         self.kernel_size = ints_per_axis(kernel_size, self.axes, "kernel_size")
         self.strides = ints_per_axis(strides, self.axes, "strides")

@@ -14,7 +14,7 @@ from dualflow.compat.v1.layers.base import (
     is_channels_first,
     named_activation,
 )
-from dualflow.compat.v1.scopes import Reuse
+from dualflow.compat.v1.scopes import Reuse, VariableScope
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -77,8 +77,9 @@ class Dense(Layer):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
-        super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
+        super().__init__(trainable, name, dtype, activity_regularizer, _reuse, _scope)
         self.units = int(units)
         self.activation = named_activation(activation)
         self.use_bias = use_bias
@@ -146,8 +147,9 @@ class Flatten(Layer):
         dtype: DTypeLike | None = None,
         data_format: str = "channels_last",
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
-        super().__init__(trainable, name, dtype, None, _reuse)
+        super().__init__(trainable, name, dtype, None, _reuse, _scope)
         self._channels_first = is_channels_first(data_format)
 
     def call(self, inputs: Tensor) -> Any:
@@ -187,8 +189,9 @@ class Dropout(Layer):
         seed: int | None = None,
         name: str | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
-        super().__init__(name=name, _reuse=_reuse)
+        super().__init__(name=name, _reuse=_reuse, _scope=_scope)
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed

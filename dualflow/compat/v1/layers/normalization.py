@@ -8,7 +8,7 @@ from dualflow import nn
 from dualflow.compat.v1.initializers import Ones, Zeros
 from dualflow.compat.v1.layers.base import Layer, WeightOptions
 from dualflow.compat.v1.layers.core import smart_cond
-from dualflow.compat.v1.scopes import Reuse
+from dualflow.compat.v1.scopes import Reuse, VariableScope
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
@@ -89,8 +89,9 @@ class BatchNormalization(Layer):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
-        super().__init__(trainable, name, dtype, None, _reuse)
+        super().__init__(trainable, name, dtype, None, _reuse, _scope)
         unsupported = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
         for option, value in unsupported.items():
             if value:

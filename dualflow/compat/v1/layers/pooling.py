@@ -13,7 +13,7 @@ from dualflow.compat.v1.layers.base import (
     ints_per_axis,
     is_channels_first,
 )
-from dualflow.compat.v1.scopes import Reuse
+from dualflow.compat.v1.scopes import Reuse, VariableScope
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntsLike
@@ -41,8 +41,9 @@ class PoolingLayer(Layer):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=_reuse)
+        super().__init__(name=name, dtype=dtype, _reuse=_reuse, _scope=_scope)
         self.pool_size = ints_per_axis(pool_size, self.axes, "pool_size")
         self.strides = self.pool_size if strides is None else ints_per_axis(strides, self.axes, "strides")
         self.padding = checked_padding(padding)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow import nn
 from dualflow.compat.v1.layers.base import WeightOptions, as_function
 from dualflow.compat.v1.layers.convolution import ConvolutionLayer
-from dualflow.compat.v1.scopes import Reuse
+from dualflow.compat.v1.scopes import Reuse, VariableScope
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, squeeze
 
@@ -52,6 +52,7 @@ class SeparableLayer(ConvolutionLayer):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
         super().__init__(
             filters,
@@ -70,6 +71,7 @@ class SeparableLayer(ConvolutionLayer):
             name=name,
             dtype=dtype,
             _reuse=_reuse,
+            _scope=_scope,
         )
         if len(set(self.strides)) > 1:
             raise InvalidArgumentError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow import nn
 from dualflow.compat.v1.layers.base import as_function
 from dualflow.compat.v1.layers.convolution import ConvolutionLayer
-from dualflow.compat.v1.scopes import Reuse
+from dualflow.compat.v1.scopes import Reuse, VariableScope
 from dualflow.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
+        _scope: VariableScope | str | None = None,
     ) -> None:
         super().__init__(
             filters,
@@ -66,6 +67,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
             name,
             dtype,
             _reuse,
+            _scope,
         )
 
     def _kernel_shape(self, channels: int) -> list[int]:
