@@ -1,4 +1,4 @@
-"""Progress is shown on terminals and in notebooks alone, and the line is empty after it."""
+"""Progress is shown on terminals alone, and the line is empty after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from required_tools import require_module
 
 import dualflow
 from dualflow.core.progress import progress
@@ -95,27 +94,6 @@ def test_a_launch_shows_its_workers_until_they_end(tmp_path: Path) -> None:
     before, _, after = text.rpartition("[1] trained")
     assert before.endswith(" \r")
     assert "workers" not in after
-
-
-IN_A_CELL = """
-from dualflow.core.progress import progress
-steps = progress("work", 4, after=0.0)
-steps.step()
-with steps:
-    while not steps._shown:
-        pass
-"""
-
-
-@pytest.mark.exhaustive
-def test_a_notebook_shows_it_below_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    notebooks, client = require_module("nbformat"), require_module("nbclient")
-    monkeypatch.delenv("DUALFLOW_PROGRESS", raising=False)
-    notebook = notebooks.v4.new_notebook(cells=[notebooks.v4.new_code_cell(IN_A_CELL)])
-    root = Path(dualflow.__file__).parents[1]
-    client.NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": root}}).execute()
-    shown = "".join(output.text for output in notebook.cells[0].outputs if output.name == "stderr")
-    assert "work  ######------------------  25%" in shown
 
 
 def test_the_variable_switches_it_off() -> None:

@@ -11,9 +11,11 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from required_tools import require_module
 
 import dualflow as df
 
@@ -95,3 +97,24 @@ def test_a_notebook_shows_a_picture_of_a_graph(function: Any) -> None:
     root = ElementTree.fromstring(graph._repr_svg_())
     assert root.tag.endswith("svg")
     assert {"exp", "multiply", "add"} <= {text.strip() for text in root.itertext()}
+
+
+IN_A_CELL = """
+from dualflow.core.progress import progress
+steps = progress("work", 4, after=0.0)
+steps.step()
+with steps:
+    while not steps._shown:
+        pass
+"""
+
+
+@pytest.mark.exhaustive
+def test_a_notebook_shows_the_progress_of_an_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebooks, client = require_module("nbformat"), require_module("nbclient")
+    monkeypatch.delenv("DUALFLOW_PROGRESS", raising=False)
+    notebook = notebooks.v4.new_notebook(cells=[notebooks.v4.new_code_cell(IN_A_CELL)])
+    root = Path(df.__file__).parents[1]
+    client.NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": root}}).execute()
+    shown = "".join(output.text for output in notebook.cells[0].outputs if output.name == "stderr")
+    assert "work  ######------------------  25%" in shown
