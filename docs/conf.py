@@ -11,7 +11,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
 
 project = "dualflow"
 author = copyright = "the dualflow authors"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "generated_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions += ["annotation_links", "generated_pages"]  # of docs/extensions
 
 # The source folder is the project, so that pages link each other as they do on GitHub.
 root_doc = "docs/index"
