@@ -81,7 +81,7 @@ def test_dynamic_programs_agree_at_ten_sizes(worker: Worker, program: Program) -
 
 @pytest.mark.exhaustive
 @given(dynamic_programs())
-@settings(PROPERTY, max_examples=EXAMPLES * 2)
+@settings(PROPERTY, max_examples=EXAMPLES)
 def test_many_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
     check(worker, program)
 

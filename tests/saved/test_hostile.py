@@ -20,7 +20,7 @@ from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 
 OURS = (DataLossError, InvalidArgumentError, NotFoundError)
-MANY = 2000
+MANY = 1000
 FEW = 120
 HOSTILE: list[Any] = [
     -1, 0, 1, 7, 10**6, 10**30, 1.5, True, None, "", "../../etc/passwd", "/etc/passwd", ".", "..", "x\0y",
@@ -204,7 +204,7 @@ def test_changed_models_give_errors(model, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_2000_changed_models_give_errors(model, tmp_path):
+def test_many_changed_models_give_errors(model, tmp_path):
     check_changed(model, tmp_path, range(FEW, FEW + MANY))
 
 

@@ -32,7 +32,6 @@ CASES = {
     "bounces": (control_flow.bounces, f32(2.0), f32(0.9)),
     "root": (control_flow.root, f32(0.0), f32(2.0), f32(1.0)),
     "path_length": (control_flow.path_length, points, f32(5.5)),
-    "path_slope": (lambda p, reach: control_flow.slope(control_flow.path_length, p, reach), points, f32(5.5)),
     "described": (control_flow.described, np.int32(-7)),
     "newton": (debugging.newton.python_function, np.array([2, 9], f32)),
     "step": (train_digits.training_step(model), images, digits),
