@@ -24,7 +24,7 @@ def exported(concrete: ConcreteFunction, folder: Path, name: str = "model.onnx")
 
 @cache
 def onnxruntime() -> Any:
-    """ONNX Runtime. A test imports it, not its file: a fork lacks the thread that this starts."""
+    """ONNX Runtime, which tests import when they run: each process of a run collects all files."""
     module = require_module("onnxruntime")
     module.set_default_logger_severity(4)
     return module

@@ -21,8 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _cpus_are_devices() -> Iterator[None]:
     """Let CPUs count as devices in these tests alone: others expect none.
 
-    Drivers are loaded here rather than when a file is collected: their threads would be missing in the forks
-    that run the tests.
+    Drivers are loaded here rather than when a file is collected: each process of a run collects all files.
     """
     require_opencl()
     with pytest.MonkeyPatch.context() as patch:
