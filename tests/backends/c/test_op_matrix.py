@@ -52,7 +52,7 @@ def of_one_dtype() -> Iterator[Case]:
 
 
 def of_other_dtypes_and_shapes() -> Iterator[Case]:
-    """The cases that only exhaustive runs have, but for those that C can't tell from others."""
+    """The cases that only exhaustive runs have, but for those whose C programs get equal arrays."""
     for case in CASES:
         if part_of(case) == "other" and case.label.split("-")[-1] not in STRIDES:
             yield case
