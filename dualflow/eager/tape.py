@@ -334,7 +334,7 @@ class GradientTape:
         flat, rebuild = flatten_differentiable(sources)
         tape = self._use()
         columns = gradient_columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
-        jacobians = [
+        jacobians: list[Any] = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
             for column, source in zip(columns, flat, strict=True)
         ]
