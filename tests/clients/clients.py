@@ -34,6 +34,7 @@ class Client:
         tests: a folder of the installed package whose tests pytest runs; or
         program: a file of ``programs`` that prints ``pass NAME`` or ``fail NAME: ERROR`` for each test.
         options: further arguments of pytest.
+        environment: environment variables, as ``NAME=VALUE``.
         version: of TensorFlow, for which the library was written.
         tensorflow: the number of tests that pass on TensorFlow; None if it is not known.
     """
@@ -43,6 +44,7 @@ class Client:
     tests: str = ""
     program: str = ""
     options: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     version: int = 2
     tensorflow: int | None = None
 
@@ -61,13 +63,28 @@ _HUB: Final = (
     "charset-normalizer==3.5.3 urllib3==2.8.0 certifi==2026.10.19.post1 idna==3.20 filelock==4.3.1 "
     "fsspec==2026.9.0 httpx==0.28.1"
 )
+_DEEPXDE: Final = f"deepxde==1.15.0 scikit-optimize==0.10.2 pyaml==26.7.0 {_TFP}"
 CLIENTS: Final = {
+    "deepxde": Client(_DEEPXDE, 7, program="deepxde_problems.py", environment=("DDE_BACKEND=tensorflow",)),
+    "deepxde-v1": Client(
+        _DEEPXDE, 6, program="deepxde_problems.py", environment=("DDE_BACKEND=tensorflow.compat.v1",)
+    ),
     "foolbox": Client(
         "foolbox==3.3.4 eagerpy==0.30.0 GitPython==3.2.1 gitdb==4.0.12 smmap==5.0.3 requests==2.34.2 "
         "urllib3==2.8.0 certifi==2026.10.19.post1 idna==3.20 charset-normalizer==3.5.3",
         11,
         program="foolbox_attacks.py",
         tensorflow=11,
+    ),
+    "gpflow": Client(
+        "gpflow==2.11.2 check-shapes==1.1.1 dropstackframe==0.1.1 multipledispatch==1.0.0 deprecated==1.3.1 "
+        f"lark==1.3.1 tabulate==0.10.0 {_TFP}",
+        1850,
+        tests="tests/gpflow",
+        options=(
+            *("--import-mode=importlib", "-o", "consider_namespace_packages=true"),
+            *("-k", "not test_posteriors"),
+        ),
     ),
     "keras-hub": Client(_HUB, 26, program="keras_hub_models.py", tensorflow=26),
     "opt_einsum": Client("opt_einsum==3.4.0", 7756, tests="opt_einsum/tests", tensorflow=7756),
@@ -88,6 +105,13 @@ CLIENTS: Final = {
         tensorflow=2354,
     ),
     "t3f": Client(f"t3f==1.2.0 {_NUMPY}", 245, tests="t3f", options=(*_TESTS, *_OLDER_NUMPY)),
+    "tensorly": Client(
+        "tensorly==0.10.0",
+        490,
+        tests="tensorly",
+        options=("-k", "not decomposition"),
+        environment=("TENSORLY_BACKEND=tensorflow",),
+    ),
     "tensorflow-probability": Client(
         _TFP,
         39,

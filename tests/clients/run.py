@@ -110,6 +110,7 @@ def run(client: Client, python: Path) -> Outcome:
     mode = ["--v1"] if client.version == 1 else []
     command = [str(python), "-m", "dualflow", "run", *mode, *arguments_of(client, python)]
     settings = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{PROGRAMS}", "PYTHONWARNINGS": "ignore"}
+    settings |= dict(setting.split("=", 1) for setting in client.environment)
     with tempfile.TemporaryDirectory() as folder:
         finished = subprocess.run(
             command,
