@@ -153,3 +153,11 @@ def test_names_of_version_1_and_2():
     assert v1.matmul.__wrapped__ is df.matmul
     with pytest.raises(AttributeError, match=r"dualflow\.compat\.v1.*nonsense"):
         v1.nonsense  # noqa: B018
+
+
+def test_the_variables_of_an_optimizer_have_operations_in_a_graph():
+    with v1.Graph().as_default():
+        x = v1.Variable(3.0, name="x")
+        v1.train.AdamOptimizer().minimize(x * x)
+        names = [v.op.name for v in v1.global_variables()]
+    assert names == ["x", "beta1_power", "beta2_power", "x/Adam", "x/Adam_1"]

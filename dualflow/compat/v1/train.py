@@ -23,7 +23,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager.device_engine import DeviceBlock
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
-from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
+from dualflow.graph_mode import Operation, VariableV1, gradients, name_scope, trainable_variables
 from dualflow.graph_mode import write_graph as write_graph
 from dualflow.graph_mode.default_graph import recording_graph
 from dualflow.graph_mode.graph import ExplicitGraph
@@ -196,7 +196,7 @@ class Optimizer:
             # the variable is stored with its slot, so that its id is not reused
             full = self._slot_name(variable)
             with name_scope(""), DeviceBlock(variable.device):
-                self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
+                self._slots[key] = variable, VariableV1(lambda: initial(variable), trainable=False, name=full)
         return self._slots[key][1]
 
     def _slot_name(self, variable: Any) -> str:
@@ -299,8 +299,8 @@ class AdamOptimizer(Optimizer):
             first, second = self._beta1, self._beta2
             with name_scope(""):
                 self._powers = (
-                    Variable(first, trainable=False, name=_POWERS[0]),
-                    Variable(second, trainable=False, name=_POWERS[1]),
+                    VariableV1(first, trainable=False, name=_POWERS[0]),
+                    VariableV1(second, trainable=False, name=_POWERS[1]),
                 )
         return self._powers
 
