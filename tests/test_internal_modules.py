@@ -40,7 +40,8 @@ with tf.GradientTape() as tape:
     assert should_record_backprop([x])
 assert nest.flatten_up_to([0], [{"a": 1}]) == [{"a": 1}] and nest.map_structure is tf.nest.map_structure
 assert variable_scope.get_variable is tf.compat.v1.get_variable
-print(double(x).numpy().tolist())
+with deprecation.silence():
+    print(double(x).numpy().tolist())
 try:
     import tensorflow.python.kernel_tests.core
 except ModuleNotFoundError as error:

@@ -59,6 +59,7 @@ UTIL_OBJECTS: Final[dict[str, dict[str, Any]]] = {
         "deprecated_args": _decorator,
         "deprecated_argument_lookup": _argument_of_two_names,
         "deprecated_endpoints": _decorator,
+        "silence": contextlib.nullcontext,
     },
     "util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
     "util.tf_decorator": {"make_decorator": _make_decorator, "unwrap": _unwrap},
