@@ -70,7 +70,8 @@ def _gather_slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> Index
 
 def _mean(total: Any, group: ReplicaGroup) -> Any:
     """The quotient of a total and the number of replicas; of integers as float64, as in TensorFlow."""
-    return total if group.size == 1 else total / cast(group.size, total.dtype)
+    is_mean = group.size == 1 and not total.dtype.is_integer
+    return total if is_mean else total / cast(group.size, total.dtype)
 
 
 def _is_value(x: Any) -> bool:

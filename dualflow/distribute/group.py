@@ -139,6 +139,8 @@ class WorkerGroup:
     def all_gather(self, array: Array) -> Array:
         """The workers' arrays, concatenated along the first axis; only its sizes may differ."""
         with self._collective("all_gather", array, any_length=True):
+            if array.dtype.hasobject:
+                return np.concatenate(self._communicator.allgather(array))
             lengths = self._communicator.allgather(len(array))
             source = np.ascontiguousarray(array)
             result = np.empty((sum(lengths), *array.shape[1:]), array.dtype)

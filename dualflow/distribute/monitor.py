@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final, NamedTuple
@@ -56,11 +57,11 @@ class Monitor:
         self._done = threading.Event()
         server = None
         if self._rank == 0:
-            server = _Server(world.size, local=len(set(world.hosts)) == 1, monitor=self)
+            local = len(set(world.hosts)) == 1
+            server = MonitorServer(world.size, local=local, timeout=lambda: self.timeout)
         address, token = world.communicator.bcast(server and (server.address, server.token))
         self._socket = socket.create_connection(address, timeout=60)
-        hello = {"token": token, "rank": self._rank, "host": world.hosts[self._rank], "pid": self._pid}
-        self._socket.sendall(_message(hello))
+        self._socket.sendall(hello(token, self._rank, world.hosts[self._rank], self._pid))
         os.register_at_fork(after_in_child=self._socket.close)
         threading.Thread(target=self._run, name="dualflow-monitor", daemon=True).start()
         atexit.register(self._end)
@@ -127,19 +128,24 @@ class _CollectiveStart(NamedTuple):
     time: float
 
 
-class _Server:
+class MonitorServer:
     """The monitor's server in the first worker, with a connection to each worker.
+
+    Args:
+        size: the number of workers.
+        local: whether all are on this machine.
+        timeout: returns the seconds for which a worker may wait in a collective.
 
     Attributes:
         address: where workers connect.
         token: what they send first, so that no other program of the network joins.
     """
 
-    def __init__(self, size: int, *, local: bool, monitor: Monitor) -> None:
+    def __init__(self, size: int, *, local: bool, timeout: Callable[[], float]) -> None:
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=size)
         self.address = ("127.0.0.1" if local else platform.node(), self._listener.getsockname()[1])
         self.token = secrets.token_hex(16)
-        self._size, self._monitor = size, monitor
+        self._size, self._timeout = size, timeout
         os.register_at_fork(after_in_child=self._listener.close)
         threading.Thread(target=self._run, name="dualflow-monitor-server", daemon=True).start()
 
@@ -157,7 +163,7 @@ class _Server:
                 selector.register(peer.inbox.connection, selectors.EVENT_READ, peer)
             diagnosis = ""
             while not diagnosis and not job.has_ended:
-                diagnosis = self._read(selector, job) or job.diagnosis(self._monitor.timeout)
+                diagnosis = self._read(selector, job) or job.diagnosis(self._timeout())
             for peer in peers:
                 if peer.rank == 0:
                     _drain(selector)
@@ -178,16 +184,35 @@ class _Server:
         return diagnosis
 
     def _accepted(self) -> _Peer:
-        """The next worker that connects."""
+        """The next worker that connects; connections of other programs are closed."""
         while True:
             connection, _ = self._listener.accept()
             connection.settimeout(60)
-            inbox = _Inbox(connection)
-            hello, *reports = inbox.read() or [{}]
-            if isinstance(hello, dict) and secrets.compare_digest(str(hello.get("token")), self.token):
+            is_worker = _begins_with(connection, self.token.encode())
+            peer = _peer_of(connection) if is_worker else None
+            if peer is not None:
                 os.register_at_fork(after_in_child=connection.close)
-                return _Peer(inbox, hello["rank"], hello["host"], hello["pid"], reports)
+                return peer
             connection.close()
+
+
+def hello(token: str, rank: int, host: str, pid: int) -> bytes:
+    """What a worker sends first: the server's token, and a message with its rank, host and process."""
+    return token.encode() + _message([rank, host, pid])
+
+
+def _begins_with(connection: socket.socket, token: bytes) -> bool:
+    """Whether a connection begins with ``token``; another program may send anything, so nothing is parsed."""
+    received = b""
+    while len(received) < len(token):
+        try:
+            part = connection.recv(len(token) - len(received))
+        except OSError:  # it was reset, or the time is over
+            return False
+        if not part:
+            return False
+        received += part
+    return secrets.compare_digest(received, token)
 
 
 class _Inbox:
@@ -219,6 +244,19 @@ class _Peer(NamedTuple):
     host: str
     pid: int
     reports: list[Any]
+
+
+def _peer_of(connection: socket.socket) -> _Peer | None:
+    """The worker at the other end, once its first message has arrived; None if the connection has ended."""
+    inbox = _Inbox(connection)
+    messages: list[Any] = []
+    while not messages:
+        arrived = inbox.read()
+        if arrived is None:
+            return None
+        messages += arrived
+    (rank, host, pid), *reports = messages
+    return _Peer(inbox, rank, host, pid, reports)
 
 
 def _drain(selector: selectors.BaseSelector) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from workers import launch
 
 from dualflow.distribute.diagnosis import Job, WorkerReport
+from dualflow.distribute.monitor import MonitorServer, hello
 
 PROGRAM = Path(__file__).with_name("programs") / "faults.py"
 DIFFERENT = r"Collective 4 is all_reduce of float32\[4\] on worker 0 and "
@@ -50,6 +54,23 @@ def test_a_fault_is_named_in_loops_and_with_dynamic_sizes(fault: str, form: str)
 def assert_matches(pattern: str, text: str) -> None:
     with pytest.raises(ValueError, match=pattern):  # shows the text
         raise ValueError(" ".join(text.split()))
+
+
+# The server of the monitor
+
+
+def test_the_monitor_ignores_what_other_programs_send() -> None:
+    server = MonitorServer(1, local=True, timeout=lambda: 60.0)
+    for line in (b"", b"\n", b"GET / HTTP/1.1\r\nHost: a.org\r\n\r\n", b"\xff\xfe" * 30, b"[" * 5000 + b"\n"):
+        with socket.create_connection(server.address) as other:
+            other.sendall(line)
+    greeting = hello(server.token, 0, "host", 1)
+    with socket.create_connection(server.address, timeout=60) as worker:
+        worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each part is a segment
+        for part in (greeting[:5], greeting[5:40], greeting[40:]):
+            worker.sendall(part)
+        worker.sendall(json.dumps(asdict(report(0, 0, 0, ended=True))).encode() + b"\n")
+        assert worker.recv(100) == b'"done"\n'
 
 
 # The diagnoses, which are functions of reports

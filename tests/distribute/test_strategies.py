@@ -36,8 +36,9 @@ def test_values_of_one_replica_are_their_combination(strategy: Any) -> None:
     x = df.constant([[1.0, 3.0], [5.0, 7.0]])
     assert strategy.reduce("SUM", x, axis=None).numpy().tolist() == x.numpy().tolist()
     assert strategy.reduce("mean", {"x": x}, axis=0)["x"].numpy().tolist() == [3.0, 5.0]
-    integers = strategy.reduce("MEAN", df.constant([1, 2]), axis=0)
-    assert (integers.numpy(), integers.dtype) == (1.5, df.float64)
+    for axis, expected in ((0, 1.5), (None, [1.0, 2.0])):  # of the dtype that several replicas' means have
+        integers = strategy.reduce("MEAN", df.constant([1, 2]), axis=axis)
+        assert (integers.numpy().tolist(), integers.dtype) == (expected, df.float64)
     assert strategy.gather(x, axis=1).numpy().tolist() == x.numpy().tolist()
     assert strategy.experimental_local_results(x) == (x,)
 

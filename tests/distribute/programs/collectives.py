@@ -248,6 +248,17 @@ def check_gather_of_unequal_sizes_and_its_gradient() -> None:
     assert np.array_equal(strategy.run(df.function(gradient), args=(own,)).numpy(), 2.0 * COUNT * own.numpy())
 
 
+def check_gather_of_strings() -> None:
+    own = df.constant([[f"{RANK}.{i}" for i in range(2)]] * RANK, df.string, [RANK, 2])
+    expected = [[f"{rank}.{i}".encode() for i in range(2)] for rank in range(COUNT) for _ in range(rank)]
+    assert strategy.gather(own, axis=0).numpy().tolist() == expected
+    assert df.function(lambda x: strategy.gather(x, axis=0))(own).numpy().tolist() == expected
+    assert strategy.gather(df.constant([["a"], ["b"]]), axis=1).numpy().tolist() == [
+        [b"a"] * COUNT,
+        [b"b"] * COUNT,
+    ]
+
+
 def check_indexed_slices_are_gathered() -> None:
     slices = df.IndexedSlices([[RANK + 1.0]], [RANK % 2], dense_shape=[2, 1])
     total = on_replica(lambda: all_reduce("SUM", slices))
