@@ -16,9 +16,10 @@ options             all of :class:`~dualflow.graph.options.CompileOptions`, with
                     of the memory only :attr:`stack_budget`, all that passes read
 backend             capabilities on this machine, the largest number of threads, ``DUALFLOW_DISABLE``
 machine code        what the key of an object contains: vector width, processor, LLVM, its settings
-source of dualflow  name, size and time of each file of the packages that compile, as Python compares them to
-                    reuse bytecode. A process that has imported dualflow before a change loads and
-                    stores nothing: it may run the former code
+source of dualflow  version; name, size and time of each file of the packages that compile, as Python compares
+                    them to reuse bytecode; the content of a file without a time, as reproducible builds
+                    install it. A process that has imported dualflow before a change loads and stores
+                    nothing: it may run the former code
 Python and NumPy    versions: constants are folded by NumPy
 ==================  ========================================================================================
 
@@ -35,6 +36,7 @@ import marshal
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +60,7 @@ from dualflow.graph.encoding import NotEncodable, encoded_graph, encoded_value
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.version import DUALFLOW
 
 Array = np.ndarray[Any, Any]
 MAX_FOLDED_BYTES: Final = 1 << 20
@@ -76,6 +79,9 @@ _COMPILING: Final = (
     "backends/runtime",
 )
 """The packages whose code computes the program of a graph."""
+_FIRST_TIME: Final = 315_705_600 * 10**9
+"""The third of January 1980, in nanoseconds. Reproducible builds give all files an earlier time: 0, 1, or the
+first that an archive can have."""
 _BY_MEMORY: Final = ("memory", "kept_by_loops")
 
 
@@ -172,7 +178,7 @@ def _context() -> bytes:
     """The parts of a key that are equal for all graphs of a process."""
     return encoded_value(
         (
-            *("program", _VERSION, jit.context(), _source_times()),
+            *("program", _VERSION, DUALFLOW, jit.context(), _source_times(), _undated_source()),
             *(sys.version, np.__version__),
             *(capabilities(), thread_count.max_threads(), tuple(sorted(switches.named() - {"programs"}))),
         )
@@ -182,6 +188,13 @@ def _context() -> bytes:
 def _options(options: CompileOptions) -> bytes:
     names = [name for name in compared_fields(CompileOptions) or () if name not in _BY_MEMORY]
     return encoded_value((options.stack_budget, tuple([(name, getattr(options, name)) for name in names])))
+
+
+def _undated_source() -> bytes:
+    """A digest of the source files whose times say nothing; empty if all times do."""
+    undated = [name for name, _, time in _source_times() if time < _FIRST_TIME]
+    contents = b"".join([digest(Path(_PACKAGE + name).read_bytes()) for name in undated])
+    return digest(contents) if undated else b""
 
 
 @functools.cache

@@ -271,7 +271,8 @@ def key_of(graph: Graph, options: CompileOptions) -> str:
         (switches, "named", lambda: frozenset({"product"})),
         (thread_count, "max_threads", lambda: 63),
         (jit, "context", lambda: "another processor"),
-        (program_cache, "_source_times", lambda: (("/ops/module.py", 1, 1),)),
+        (program_cache, "_source_times", lambda: (("/ops/module.py", 1, 1 << 60),)),
+        (program_cache, "DUALFLOW", "0.0"),
         (program_cache, "capabilities", lambda: Capabilities(windows=False)),
         (np, "__version__", "0"),
         (sys, "version", "0"),
@@ -301,6 +302,23 @@ def test_the_key_changes_with_each_source_file(tmp_path: Path, monkeypatch: pyte
     changed = read()
     file.write_text("x = 10")
     assert before != changed != read() != before
+
+
+def test_the_key_changes_with_the_content_of_a_file_without_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in program_cache._COMPILING:
+        (tmp_path / name).mkdir(parents=True)
+    file = tmp_path / "ops" / "module.py"
+    monkeypatch.setattr(program_cache, "_PACKAGE", str(tmp_path))
+    monkeypatch.setattr(program_cache, "_source_times", program_cache._source_times.__wrapped__)
+    contents = []
+    for text in ("x = 1", "x = 2"):
+        file.write_text(text)
+        assert program_cache._undated_source() == b""
+        os.utime(file, ns=(0, 0))
+        contents.append(program_cache._undated_source())
+    assert b"" != contents[0] != contents[1]
 
 
 @pytest.mark.parametrize(
