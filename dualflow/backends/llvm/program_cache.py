@@ -191,7 +191,7 @@ def _options(options: CompileOptions) -> bytes:
 
 
 def _undated_source() -> bytes:
-    """A digest of the source files whose times say nothing; empty if all times do."""
+    """A digest of the source files without a time of their own; empty if each has one."""
     undated = [name for name, _, time in _source_times() if time < _FIRST_TIME]
     contents = b"".join([digest(Path(_PACKAGE + name).read_bytes()) for name in undated])
     return digest(contents) if undated else b""
