@@ -123,9 +123,7 @@ CLIENTS: Final = {
         tests="tensornetwork/backends/tensorflow",
         tensorflow=400,
     ),
-    "tf_slim": Client(
-        "tf_slim==1.1.0 six==1.17.0 dm-tree==0.1.10", 0, tests="tf_slim", options=_TESTS, version=1
-    ),
+    "tf_slim": Client("tf_slim==1.1.0 six==1.17.0 dm-tree==0.1.10", 7, program="slim_models.py", version=1),
     "trfl": Client(f"trfl==1.2.0 {_TFP}", 305, tests="trfl", options=(*_TESTS, *_OLDER_NUMPY), version=1),
 }
 """The clients by name. Their numbers on TensorFlow are those of TensorFlow 2.21 with the same versions."""
