@@ -52,7 +52,7 @@ POLL_INTERVAL = 16
 _STEPS = (LaunchNest, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory, RunTasks)
 """The statements that are steps in programs with static sizes."""
 _STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER, CallKind.COLLECTIVE)
-"""The routines that are steps in such programs."""
+"""The kinds of routines that are steps in programs with static sizes."""
 
 
 def write_entry(unit: Unit, name: str, program: Sequence[Statement]) -> Entry:
@@ -78,7 +78,7 @@ def _run_task(entry: Entry, task: Sequence[Statement]) -> None:
 
 
 class _EntryEmitter:
-    """Emits statements and control flow.
+    """Emits the statements of a program in an entry, with conditionals and loops as machine code.
 
     Attributes:
         entry: the entry.
@@ -96,20 +96,23 @@ class _EntryEmitter:
         self.rows: frozenset[int] = frozenset()
 
     def begin(self, program: Sequence[Statement]) -> None:
-        """Emit the copy of the buffer table, if there are loops; first the calibration of a clock."""
-        plan, entry = self.entry.unit.plan, self.entry
-        if entry.unit.clock is not None:
-            entry.unit.node = program[0].node
-            entry.unit.clock.calibrate(entry)
+        """Emit what the statements of ``program`` require: a calibrated clock, and memory for loops."""
+        unit = self.entry.unit
+        if unit.clock is not None:
+            unit.node = program[0].node
+            unit.clock.calibrate(self.entry)
         loops = [s for s in walk_program(program) if isinstance(s, RunLoop)]
-        if not loops:
-            return
-        self.rows = frozenset(row.buffer for loop in loops for row in loop.memory.rows)
-        b = entry.builder
+        if loops:
+            self.rows = frozenset(row.buffer for loop in loops for row in loop.memory.rows)
+            self._begin_loops()
+
+    def _begin_loops(self) -> None:
+        """Emit the counters of loops, and an extended copy of the buffer table."""
+        plan, entry, b = self.entry.unit.plan, self.entry, self.entry.builder
         self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
             b.store(b.constant(I64, 0), self.capacity, loop)
-        if entry.unit.plan.has_dynamic_sizes:  # the caller's table has entries for the addresses
+        if plan.has_dynamic_sizes:  # the caller's table has entries for the addresses
             return
         first = plan.arena + 1
         table = b.alloca(PTR, first + plan.row_buffers)
@@ -135,27 +138,33 @@ class _EntryEmitter:
     def run(self, program: Sequence[Statement]) -> None:
         """Emit statements in order; after a failed check the following ones don't run.
 
-        Kernels whose checks failed continue, so variables are written only after a check of the status.
+        A kernel whose check fails continues to its end. So before the first write to a variable after such a
+        kernel, the status is checked.
         """
-        inputs, checked = self.entry.unit.plan.inputs, True
+        plan, may_have_failed = self.entry.unit.plan, False
+        write = self._write_sized if plan.has_dynamic_sizes else self._write_in_bounds
         with ExitStack() as open_blocks:
             for i, statement in enumerate(program):
-                if not checked and any(layout.buffer < inputs for layout in statement.outputs):
-                    if self.entry.function is None and all(map(_is_step, program[i:])):
-                        self.entry.step(StepKind.STOP)
-                    else:
-                        open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
-                    checked = True
+                if may_have_failed and any(layout.buffer < plan.inputs for layout in statement.outputs):
+                    self._stop_if_failed(program[i:], open_blocks)
+                    may_have_failed = False
                 self._begin(statement)
-                if self.entry.unit.plan.has_dynamic_sizes:
-                    self._write_sized(statement)
-                else:
-                    self._write_in_bounds(statement)
+                write(statement)
                 if any(isinstance(s, RequireCondition) for s in walk_program((statement,))):
                     open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
-                    checked = True
+                    may_have_failed = False
                 elif any(fails(s.node) for s in unconditional((statement,))):
-                    checked = False
+                    may_have_failed = True
+
+    def _stop_if_failed(self, following: Sequence[Statement], open_blocks: ExitStack) -> None:
+        """Emit a check of the status, so that ``following`` statements don't run after a failure.
+
+        It is a step if all of these are steps; else a conditional block, which ``open_blocks`` closes.
+        """
+        if self.entry.function is None and all(map(_is_step, following)):
+            self.entry.step(StepKind.STOP)
+        else:
+            open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
 
     def _begin(self, statement: Statement) -> None:
         """Record the node of ``statement`` for steps; in the checked mode, also for other statements."""
@@ -287,14 +296,16 @@ class _EntryEmitter:
             dynamic_sizes.bind_size(self.entry, size.variable, self.entry.param(size.start))
         for buffer, sizes in loop.memory.stacks:
             self.entry.allocate(buffer, sizes, loop.node)
-        if not is_static(
-            row.nbytes for row in loop.growable
-        ):  # rows may be longer than in the last run of the loop
+        # Rows of symbolic size may be longer than in the last run of the loop, so its capacity is invalid.
+        rows_have_fixed_size = is_static(row.nbytes for row in loop.growable)
+        if not rows_have_fixed_size:
             assert self.capacity is not None
             b.store(b.constant(I64, 0), self.capacity, loop.trip_count.loop)
         self.run(loop.start)
         before = unit.work_ns
-        count, last = self._count(loop), start_timer(b)
+        count = self._trip_limit(loop)
+        self._check_trip_counts(loop, count)
+        last = start_timer(b)
         with b.while_loop([b.constant(I64, 0)]) as iterations:
             (iteration,) = iterations.carried
             proceed = self._ok() if count is None else self._ok() & (iteration < count)
@@ -336,16 +347,21 @@ class _EntryEmitter:
             for size, number in zip(loop.memory.changing_sizes, following, strict=True):
                 dynamic_sizes.bind_size(entry, size.variable, number)
 
-    def _count(self, loop: RunLoop) -> EmittedValue | None:
-        """The maximum trip count of the loop; None for no limit."""
+    def _trip_limit(self, loop: RunLoop) -> EmittedValue | None:
+        """Emit the maximum trip count of the loop; returns None for no limit."""
         if loop.trip_count.same_as is not None:
             assert self.iterations is not None
-            b = self.entry.builder
-            count = b.load(self.iterations, loop.trip_count.same_as, I64)
-            for other in self.entry.unit.memory_bounds.compared_loops(loop):
-                self.entry.fail_if(b.load(self.iterations, other, I64) < count, OUT_OF_BOUNDS, loop.node)
-            return count
+            return self.entry.builder.load(self.iterations, loop.trip_count.same_as, I64)
         return None if loop.trip_count.limit is None else self.entry.param(loop.trip_count.limit)
+
+    def _check_trip_counts(self, loop: RunLoop, count: EmittedValue | None) -> None:
+        """Emit a check that the loops whose stacks this one reads ran ``count`` times at least."""
+        if loop.trip_count.same_as is None or count is None:
+            return
+        assert self.iterations is not None
+        for other in self.entry.unit.memory_bounds.compared_loops(loop):
+            iterations = self.entry.builder.load(self.iterations, other, I64)
+            self.entry.fail_if(iterations < count, OUT_OF_BOUNDS, loop.node)
 
     def _ok(self) -> EmittedValue:
         """Emit the condition that no check has failed."""
@@ -384,18 +400,23 @@ class _EntryEmitter:
         unit.messages.append((memory_message(row_bytes), loop.node))
         failure = b.constant(I64, len(unit.messages))
         with b.if_then(proceed & (iteration >= capacity)):
-            new_capacity = (capacity.eq(0)).select(b.constant(I64, INITIAL_CAPACITY), capacity * 2)
+            new_capacity = capacity.eq(0).select(b.constant(I64, INITIAL_CAPACITY), capacity * 2)
             with b.if_then(new_capacity > max_capacity):
-                b.store(failure, entry.status, 0)
+                b.store(failure, entry.status, 0)  # no other failure precedes it, as the loop proceeds
             with b.if_then(new_capacity <= max_capacity):
-                realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
                 for row in loop.growable:
-                    old = b.load(entry.buffers, row.stack.buffer, PTR)
-                    new = b.call(realloc, [old, new_capacity * entry.param(largest(row.nbytes, 1))])
-                    failed = new.cast(I64).eq(0)
-                    with b.if_then(failed):
-                        b.store(failure, entry.status, 0)
-                    with b.if_then(~failed):
-                        b.store(new, entry.buffers, row.stack.buffer)
+                    self._reallocate(row, new_capacity, failure)
                 b.store(new_capacity, self.capacity, loop.trip_count.loop)
         return proceed & self._ok()
+
+    def _reallocate(self, row: StackRow, capacity: EmittedValue, failure: EmittedValue) -> None:
+        """Resize a growable buffer to ``capacity`` rows; without memory, keep it and set the status."""
+        entry, b = self.entry, self.entry.builder
+        realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
+        old = b.load(entry.buffers, row.stack.buffer, PTR)
+        new = b.call(realloc, [old, capacity * entry.param(largest(row.nbytes, 1))])
+        failed = new.cast(I64).eq(0)
+        with b.if_then(failed):
+            b.store(failure, entry.status, 0)
+        with b.if_then(~failed):
+            b.store(new, entry.buffers, row.stack.buffer)

@@ -7,7 +7,7 @@ graph's entry, all in machine code. Numba's compiled callers are never freed, so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numba
 import numpy as np
@@ -122,12 +122,12 @@ class _Bridge:
 
     def check(self, argument_types: Sequence[types.Type]) -> None:
         """Raise TypingError unless ``argument_types`` can be the arguments."""
-        graph = self.executable.graph.name
+        name = self.executable.graph.name
         if len(argument_types) != len(self.arguments):
-            raise TypingError(f"{graph!r} takes {len(self.arguments)} arguments, not {len(argument_types)}")
-        for name, spec, type in zip(self.names, self.arguments, argument_types, strict=True):
+            raise TypingError(f"{name!r} takes {len(self.arguments)} arguments, not {len(argument_types)}")
+        for argument, spec, type in zip(self.names, self.arguments, argument_types, strict=True):
             if not _fits(type, spec):
-                raise TypingError(f"{graph!r} takes {name} as a C-contiguous {spec}, not {type}")
+                raise TypingError(f"{name!r} takes {argument} as a C-contiguous {spec}, not {type}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ class _Call:
             with builder.if_then(
                 builder.icmp_signed("!=", size, ir.Constant(size.type, expected)), likely=False
             ):
-                graph = self.bridge.executable.graph.name
+                graph_name = self.bridge.executable.graph.name
                 self._raise_now(
-                    InvalidArgumentError(f"{graph!r} was compiled for {name}: {spec}, not another shape")
+                    InvalidArgumentError(f"{graph_name!r} was compiled for {name}: {spec}, not another shape")
                 )
         return builder.bitcast(array.data, _POINTER)
 
@@ -248,6 +248,12 @@ class _Call:
 
 
 _BYTES = types.Array(types.uint8, 1, "C")
+_ACCEPTED_NUMBERS: Final = {
+    types.Boolean: (types.Boolean,),
+    types.Integer: (types.Boolean, types.Integer),
+    types.Float: (types.Boolean, types.Integer, types.Float),
+}
+"""The types of numbers that an argument of a type accepts: those that Numba can convert to it."""
 
 
 def _require_native(executable: Executable) -> None:
@@ -303,8 +309,7 @@ def _fits(type: types.Type, spec: TensorSpec) -> bool:
         )
     if spec.rank:
         return False
-    kinds = (types.Boolean, types.Integer, types.Float)
-    kind, target_kind = (
-        next((i for i, k in enumerate(kinds) if isinstance(t, k)), -1) for t in (type, target)
+    return any(
+        isinstance(target, kind) and isinstance(type, accepted)
+        for kind, accepted in _ACCEPTED_NUMBERS.items()
     )
-    return 0 <= kind <= target_kind and (target_kind > 0 or kind == 0)

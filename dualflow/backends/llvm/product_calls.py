@@ -41,35 +41,43 @@ def write_product(entry: Entry, product: Multiply) -> None:
         _emit_split_by_product(entry, products, node)
         return
     if uses_own_gemm():
-        function, tables = products.gemm.source(), products.tables(unit.threads)
-        scratch = _scratch(entry, products, tables[0][1], node)  # all tables have the same blocks and scratch
+        function, calls = products.gemm.source(), _own_gemm_calls(products, unit.threads)
+        scratch = _scratch(entry, products, calls[0][1], node)  # all calls have the same blocks and scratch
     else:
-        function, tables, scratch = blas_function(products.char), [(1, products.blas_table())], (0, 0)
+        function, calls, scratch = blas_function(products.char), [(1, products.blas_parameters())], (0, 0)
         unit.addresses |= blas_symbols()
-    for enabled, table in tables:
-        index = entry.step(StepKind.PRODUCT, [_NO_ADDRESS, *products.step(scratch, table, enabled)])
+    for enabled, parameters in calls:
+        words = [_NO_ADDRESS, *products.step_parameters(scratch, parameters, enabled)]
+        index = entry.step(StepKind.PRODUCT, words)
         unit.set_callee(index, function)
         unit.routines.append(index + FUNCTION)
+
+
+def _own_gemm_calls(products: ProductBatch, threads: int) -> list[tuple[int, list[int]]]:
+    """The parameters of calls of the backend's own routine, each with whether it is executed: 1 or 0."""
+    if products.windows is None:
+        return [(1, products.product_parameters(threads))]
+    return products.window_parameters(threads)
 
 
 def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> None:
     """Emit the step of a batch of matrix products of which each thread computes whole products."""
     unit = entry.unit
     unit.use_threads()
-    table = products.split_table(unit.threads)
-    scratch = entry.scratch(table[BatchField.THREAD_SCRATCH] * unit.threads, node)
-    words = [_NO_ADDRESS, *products.split_step(scratch, table)]
+    parameters = products.split_parameters(unit.threads)
+    scratch = entry.scratch(parameters[BatchField.THREAD_SCRATCH] * unit.threads, node)
+    words = [_NO_ADDRESS, *products.split_step_parameters(scratch, parameters)]
     index = entry.step(StepKind.PRODUCT, words)
     unit.set_callee(index, shared_batch.routine())
-    table_start = index + FUNCTION + len(words) - len(table)  # the table ends the step
-    product = table_start + BatchField.PRODUCT
+    first_parameter = index + FUNCTION + len(words) - len(parameters)  # the parameters end the step
+    product = first_parameter + BatchField.PRODUCT
     unit.set_address(product, products.gemm.source())
     unit.routines.append(product)
 
 
-def _scratch(entry: Entry, products: ProductBatch, table: Sequence[int], node: Node) -> tuple[int, int]:
+def _scratch(entry: Entry, products: ProductBatch, parameters: Sequence[int], node: Node) -> tuple[int, int]:
     """Reserve the scratch memory of the backend's own routine; marks the program parallel."""
     unit = entry.unit
-    if unit.threads > 1 and typical(table[Field.BLOCKS]) > 1:
+    if unit.threads > 1 and typical(parameters[Field.BLOCKS]) > 1:
         unit.use_threads()
-    return entry.scratch(products.gemm.scratch_bytes(table, unit.threads), node)
+    return entry.scratch(products.gemm.scratch_bytes(parameters, unit.threads), node)

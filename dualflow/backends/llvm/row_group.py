@@ -11,7 +11,7 @@ from dualflow.core.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """The rows of one iteration of a loop over groups of rows.
+    """Adjacent short rows that share one vector, each in ``lanes`` of its lanes: one iteration of a loop.
 
     A value of each row is a vector with one lane for each row; a value of each element is a vector in which
     the ``lanes`` of the first row come first.

@@ -30,7 +30,7 @@ class ScratchAllocator:
     Attributes:
         plan: the plan of the program.
         checked: in the checked mode, memory with a block for each statement; else None.
-        nbytes: the bytes that statements need so far.
+        nbytes: the bytes that statements need so far; if sizes are dynamic, those of the last statement.
         task_start: the byte at which scratch memory of a task begins that is being emitted, in the memory of
             its thread; None outside of tasks.
         task_bytes: the bytes of memory that tasks of the region need so far.
@@ -61,7 +61,7 @@ class ScratchAllocator:
             self.task_bytes = largest(self.task_bytes, self.task_start + nbytes)
             return self.task_start
         if self.plan.has_dynamic_sizes:
-            self.nbytes = nbytes
+            self.nbytes = nbytes  # no maximum: the buffer is allocated for each statement, with this size
             return 0
         if self.checked is not None:
             return self.checked.block(nbytes)

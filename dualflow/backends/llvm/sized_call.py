@@ -81,15 +81,19 @@ class SizedCall:
                 self.free(int(self.table[buffer]))
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Memory for an output or an intermediate of static size."""
+        """Memory for an output or an intermediate of static size.
+
+        This and the three following methods are hooks: the checked mode overrides them, so that each array
+        is between protected pages.
+        """
         return np.empty(shape, dtype)
 
     def input_of_host(self, array: Array) -> Array:
-        """The input of a host kernel, for a view of a buffer."""
+        """The input of a host kernel, for a view of a buffer: the view; in the checked mode, a copy."""
         return array
 
     def result_of_host(self, node: Node, array: Array) -> Array:
-        """The buffer for a result of a host kernel."""
+        """The buffer for a result of a host kernel: the result; in the checked mode, a copy."""
         return array
 
     def free(self, address: int) -> None:

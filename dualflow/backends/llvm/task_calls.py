@@ -1,4 +1,4 @@
-"""Emits the step of a region: tasks that threads run at the same time; imported only where there are any."""
+"""Emits the step of a region: tasks that run concurrently; imported only for programs with regions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from dualflow.schedule.program_statements import RunTasks, Statement
 class RegionField(IntEnum):
     """The offset of each word of the step of a region, which ``runtime/tasks.ll`` reads.
 
-    After these, :class:`TaskField` has the words of each task. Then come the lists of the tasks that wait for
-    a task, and at last the number of the tasks that wait for none, and these tasks.
+    After these, :class:`TaskField` has the words of each task. Then come the lists of successors, one for
+    each task, and at last the number of tasks that are ready at first, and these tasks. A task is ready when
+    all of its predecessors are finished.
 
     Attributes:
         THREADS: the threads that take tasks.
@@ -27,7 +28,7 @@ class RegionField(IntEnum):
         ARENA, SCRATCH: the buffer and the byte offset of the scratch memory of thread 0.
         BYTES: the bytes of the scratch memory of a thread.
         TASKS: the number of tasks.
-        FIRST: the offset of the number of tasks that wait for none.
+        READY: the offset of the number of tasks without predecessors, which these tasks follow.
         END: the number of these words.
     """
 
@@ -38,7 +39,7 @@ class RegionField(IntEnum):
     SCRATCH = auto()
     BYTES = auto()
     TASKS = auto()
-    FIRST = auto()
+    READY = auto()
     END = auto()
 
 
@@ -47,16 +48,16 @@ class TaskField(IntEnum):
 
     Attributes:
         LIST: the distance from the step to the head of the task's step list.
-        WAITS: the number of tasks that it waits for.
-        AFTER: the offset in the step of the list of tasks that wait for it.
-        COUNT: the number of tasks that wait for it.
+        PREDECESSORS: the number of tasks that must be finished before it starts.
+        SUCCESSORS: the offset in the step of the list of its successors.
+        SUCCESSOR_COUNT: the number of its successors.
         END: the number of these words.
     """
 
     LIST = 0
-    WAITS = auto()
-    AFTER = auto()
-    COUNT = auto()
+    PREDECESSORS = auto()
+    SUCCESSORS = auto()
+    SUCCESSOR_COUNT = auto()
     END = auto()
 
 
@@ -96,22 +97,25 @@ def write_tasks(
 
 
 def _words(region: Region) -> list[int]:
-    """The words of the step from :data:`FUNCTION` on; those that depend on what is emitted later are 0."""
+    """The words of the step from :data:`FUNCTION` on; :func:`write_tasks` replaces those that are 0.
+
+    Tasks are in the order of their priority, the longest chain of work from the task on, in the list of ready
+    tasks and in each list of successors.
+    """
     tasks = region.tasks
-    after = successors([task.before for task in tasks])
-    urgent = sorted(range(len(tasks)), key=lambda number: (-tasks[number].chain_ns, number))
-    position = {number: at for at, number in enumerate(urgent)}
-    words: list[int] = []
-    waiting: list[int] = []
-    lists = RegionField.END + TaskField.END * len(tasks)
-    for task, following in zip(tasks, after, strict=True):
-        words += [0, len(task.before), lists + len(waiting), len(following)]
-        waiting += sorted(following, key=position.__getitem__)
-    ready = [number for number in urgent if not tasks[number].before]
+    by_priority = sorted(range(len(tasks)), key=lambda number: (-tasks[number].chain_ns, number))
+    rank = {number: i for i, number in enumerate(by_priority)}
+    task_words: list[int] = []
+    successor_lists: list[int] = []
+    lists_start = RegionField.END + TaskField.END * len(tasks)
+    for task, after in zip(tasks, successors([task.before for task in tasks]), strict=True):
+        task_words += [0, len(task.before), lists_start + len(successor_lists), len(after)]
+        successor_lists += sorted(after, key=rank.__getitem__)
+    ready = [number for number in by_priority if not tasks[number].before]
     head = [0] * RegionField.END
     head[RegionField.THREADS], head[RegionField.TASKS] = region.call_threads, len(tasks)
-    head[RegionField.FIRST] = lists + len(waiting)
-    return [*head[FUNCTION:], *words, *waiting, len(ready), *ready]
+    head[RegionField.READY] = lists_start + len(successor_lists)
+    return [*head[FUNCTION:], *task_words, *successor_lists, len(ready), *ready]
 
 
 def _task_list(

@@ -34,12 +34,14 @@ OWN = pytest.mark.parametrize(
 def run(batch: ProductBatch, arrays: Sequence[Array], own: bool) -> None:
     """Walk a step that makes the products, on arrays whose layouts the batch has."""
     generated = gemm(batch.char)
-    table = batch.table(threads=1)
+    table = batch.product_parameters(threads=1)
     room = np.empty(generated.scratch_bytes(table, 1) + 64, np.uint8)
     function = generated.source() if own else product.blas_function(batch.char)
     symbols = {} if own else product.blas_symbols()
     library = jit.compile_sources([function, driver()], symbols)
-    step = batch.step((len(arrays), -room.ctypes.data % 64), table if own else batch.blas_table())
+    step = batch.step_parameters(
+        (len(arrays), -room.ctypes.data % 64), table if own else batch.blas_parameters()
+    )
     head = [0, len(HEADER), 0, 0]
     integers = np.array([*head, StepKind.PRODUCT, 0, library.address(function.name), *step], np.int64)
     addresses = np.array([array.ctypes.data for array in (*arrays, room)], np.uintp)

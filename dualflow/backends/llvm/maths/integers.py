@@ -12,13 +12,13 @@ def is_constant_divisor(y: EmittedValue) -> bool:
 
 
 def divide_by_constant(x: EmittedValue, y: EmittedValue) -> EmittedValue:
-    """The quotient of integers by a constant, rounded down."""
+    """The quotient of integers by a constant, rounded down; ``y`` satisfies :func:`is_constant_divisor`."""
     power = _constant_power(y)
     return y.eq(0).select(0, x // y) if power is None else x >> power
 
 
 def mod_by_constant(x: EmittedValue, y: EmittedValue) -> EmittedValue:
-    """The remainder of ``divide_by_constant``."""
+    """The remainder of :func:`divide_by_constant`."""
     power = _constant_power(y)
     return y.eq(0).select(0, x - x // y * y) if power is None else x & ((1 << power) - 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow.backends.llvm.product.gemm_kernel import Field, field, frozen, minimum
 from dualflow.backends.llvm.text import I64, PTR, VOID, LlvmModule, Type
-from dualflow.backends.llvm.text.squares import transposed
+from dualflow.backends.llvm.text.tile_transpose import transposed
 
 PANEL = (("table", PTR), ("depth", I64), ("b", PTR), ("packed", PTR), ("width", I64), ("columns", I64))
 COPY = (("table", PTR), ("depth", I64), ("a", PTR), ("copy", PTR), ("rows", I64))

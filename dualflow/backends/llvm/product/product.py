@@ -19,7 +19,7 @@ from dualflow.backends.llvm.product.gemm import (
     gemm,
 )
 from dualflow.backends.llvm.product.gemm_kernel import Field
-from dualflow.backends.llvm.product.shared_batch import MAX_AXES
+from dualflow.backends.llvm.product.shared_batch import MAX_AXES, BatchField
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core import blas
@@ -32,6 +32,10 @@ from dualflow.sizes.symbolic_sizes import typical
 ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED = 101, 111, 112
 """The values of CBLAS_LAYOUT and CBLAS_TRANSPOSE."""
 _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
+MIN_PRODUCTS_PER_THREAD = 2
+"""Threads compute whole products from this number per thread on: with fewer, some threads would be idle."""
+CHUNKS_PER_THREAD = 2, 8
+"""The minimum and the maximum number of chunks per thread: several, so that a delayed thread claims fewer."""
 
 
 def blas_function(char: str) -> IrSource:
@@ -63,6 +67,18 @@ class BlasOperand(NamedTuple):
 class ProductBatch(NamedTuple):
     """A batch of products ``out = scale * (x @ y)``, or with ``accumulate`` ``out += scale * (x @ y)``.
 
+    The methods ``*_parameters`` return flat lists of integers, which machine code reads from the parameter
+    table. Those of a step end with those of the routine that it calls:
+
+    ====================  =========================================================================
+    step_parameters       buffer and offset of x, y, out and scratch; number of axes; size and byte
+                          strides of each axis; parameters of the routine
+    product_parameters    :class:`gemm_kernel.Field`: one product of matrices
+    window_parameters     the same, for x as sliding windows
+    blas_parameters       transposition of x and y; sizes; leading dimensions of x, y, out; alpha, beta
+    split_parameters      :class:`shared_batch.BatchField`, then product_parameters
+    ====================  =========================================================================
+
     Attributes:
         char: the character of the result's dtype. For "i" the strides of the factors count groups of four
             bytes, their offsets bytes.
@@ -92,10 +108,12 @@ class ProductBatch(NamedTuple):
         """The backend's own routine for these matrices."""
         return gemm(self.char, windows=self.windows is not None)
 
-    def tables(self, threads: int) -> list[tuple[int, list[int]]]:
-        """Parameters of one product for the backend's own routine: see :meth:`Gemm.window_tables`."""
-        if self.windows is None:
-            return [(1, self.table(threads))]
+    def window_parameters(self, threads: int) -> list[tuple[int, list[int]]]:
+        """Parameters of one product with sliding windows, each with whether a call uses them: 1 or 0.
+
+        If the step of the windows is symbolic, there are several: see :meth:`Gemm.window_tables`.
+        """
+        assert self.windows is not None
         _, y, out = self._matrices()
         return self.gemm.window_tables(
             self.sizes,
@@ -107,7 +125,7 @@ class ProductBatch(NamedTuple):
             threads=threads,
         )
 
-    def table(self, threads: int) -> list[int]:
+    def product_parameters(self, threads: int) -> list[int]:
         """The parameters of one product of two matrices for the backend's own routine."""
         return self.gemm.table(
             self.sizes, self._matrices(), scale=self.scale, accumulate=self.accumulate, threads=threads
@@ -117,7 +135,7 @@ class ProductBatch(NamedTuple):
         x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
         return x, y, out
 
-    def blas_table(self) -> list[int]:
+    def blas_parameters(self) -> list[int]:
         """The parameters of one product for :func:`blas_function`."""
         rows, columns, inner = self.sizes
         operands = (
@@ -128,11 +146,14 @@ class ProductBatch(NamedTuple):
         factors = [bits_of(self.char, x) for x in (self.scale, float(self.accumulate))]
         return [*[o.transposition for o in operands], *self.sizes, *leading, *factors]
 
-    def step(self, scratch: tuple[int, int], table: Sequence[int], enabled: int = 1) -> list[int]:
+    def step_parameters(
+        self, scratch: tuple[int, int], routine_parameters: Sequence[int], enabled: int = 1
+    ) -> list[int]:
         """The parameters of the step of this batch after the function's address; see ``runtime/steps.ll``.
 
-        ``enabled`` is 1 if a call executes the step, and 0 if not. A symbolic one becomes the size of one
-        more axis of the batch, so that the step runs once or never.
+        ``scratch`` is the buffer and the byte offset of scratch memory. ``enabled`` is 1 if a call executes
+        the step, and 0 if not. A symbolic one becomes the size of one more axis of the batch, so that the
+        step runs once or never.
         """
         nbytes = self.element.nbytes
         operand_bytes = (1, 1, nbytes) if self.char == "i" else (nbytes,) * 3
@@ -144,33 +165,45 @@ class ProductBatch(NamedTuple):
             for axis, size in enumerate(self.axes)
             for n in (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
         ]
-        return [*operands, *scratch, len(axes) // 4, *axes, *table]
+        return [*operands, *scratch, len(axes) // 4, *axes, *routine_parameters]
 
     def splits_whole_products(self, threads: int) -> bool:
         """Whether threads share the batch by whole products: there are several for each thread."""
         if threads == 1 or self.windows is not None or not 0 < len(self.axes) <= MAX_AXES:
             return False
         work = math.prod((*self.axes, *self.sizes)) * self.element.nbytes
-        return typical(self.axes[0]) >= 2 * threads and typical(work) >= 2 * MIN_THREAD_WORK
+        return (
+            typical(self.axes[0]) >= MIN_PRODUCTS_PER_THREAD * threads
+            and typical(work) >= 2 * MIN_THREAD_WORK
+        )
 
-    def split_table(self, threads: int) -> list[int]:
+    def split_parameters(self, threads: int) -> list[int]:
         """The parameters of :func:`shared_batch.routine`, with those of one product."""
         size, nbytes = self.axes[0], self.element.nbytes
-        table = self.table(1 if type(size) is int else threads)
-        work = typical(math.prod((*self.axes[1:], *self.sizes))) * nbytes
-        chunk = largest(-(-MIN_THREAD_WORK // max(work, 1)), -(-size // (8 * threads)))
-        chunk = smallest(chunk, -(-size // (2 * threads)))
+        # A product runs on one thread; only a batch whose symbolic size is small shares its blocks.
+        product = self.product_parameters(1 if type(size) is int else threads)
         axes = [
             (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
             for axis, size in enumerate(self.axes)
         ]
         axes += [(1, 0, 0, 0)] * (MAX_AXES - len(axes))
-        header = [0, table[Field.THREAD_SCRATCH] * nbytes, chunk, 2 * threads]
-        return [*header, *[n for axis in axes for n in axis], *table]
+        header = [0] * BatchField.SIZE  # the linker writes PRODUCT
+        header[BatchField.THREAD_SCRATCH] = product[Field.THREAD_SCRATCH] * nbytes
+        header[BatchField.CHUNK] = self._chunk(threads)
+        header[BatchField.LEAST] = MIN_PRODUCTS_PER_THREAD * threads
+        return [*header, *[n for axis in axes for n in axis], *product]
 
-    def split_step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
-        """The parameters of a step of :func:`shared_batch.routine`, in which the driver sees no batch."""
-        return self._replace(axes=()).step(scratch, table)
+    def _chunk(self, threads: int) -> int:
+        """The number of indices of the first axis that a thread claims: enough work, in several chunks."""
+        size = self.axes[0]
+        work = typical(math.prod((*self.axes[1:], *self.sizes))) * self.element.nbytes
+        least, most = CHUNKS_PER_THREAD
+        chunk = largest(-(-MIN_THREAD_WORK // max(work, 1)), -(-size // (most * threads)))
+        return smallest(chunk, -(-size // (least * threads)))
+
+    def split_step_parameters(self, scratch: tuple[int, int], split_parameters: Sequence[int]) -> list[int]:
+        """The parameters of a step of :func:`shared_batch.routine`: one call, which loops over the batch."""
+        return self._replace(axes=()).step_parameters(scratch, split_parameters)
 
 
 def _int_bits() -> int:

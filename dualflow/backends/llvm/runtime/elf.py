@@ -42,6 +42,12 @@ from dualflow.core.records import NamedTuple
 
 SUPPORTED = sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().machine == "x86_64"
 """Whether this process can execute what ``load`` links."""
+_PAGE = mmap.PAGESIZE
+_STUB_BYTES = 8
+_BY_TABLE = np.isin(np.arange(len(WIDTHS)), BY_TABLE)
+_JUMP_BY_TABLE = b"\xff\x25"  # jmp [rip + displacement]; the displacement of 4 bytes follows
+_NOT_EXECUTABLE = "the system does not allow this process to make memory executable"
+_MAP_FAILED = (1 << 64) - 1
 
 
 class Image(NamedTuple):
@@ -66,39 +72,36 @@ def unavailable_reason() -> str:
 def load(code: bytes, resolve: Callable[[str], int]) -> Image:
     """Link an object into memory; ``resolve`` returns the address of each undefined symbol.
 
-    Raises UnsupportedObject, and the exceptions of ``resolve``.
+    Raises:
+        UnsupportedObject: the object has a feature that this linker has not.
+        MemoryError: no memory is left for the object.
+        Exception: those of ``resolve``.
     """
     file = read(code)
     symbols, names = file.symbols, file.names
     undefined = (symbols["section"] == UNDEFINED) & (np.arange(len(symbols)) > 0)
     imports = {int(i): resolve(names[i]) for i in np.flatnonzero(undefined)}
-    plan = _lay_out(file.sections, len(symbols))
-    start = _fresh_memory(plan.size)
+    layout = _lay_out(file.sections, len(symbols))
+    start = _fresh_memory(layout.size)
     try:
-        memory = np.frombuffer(memoryview((ctypes.c_uint8 * plan.size).from_address(start)), np.uint8)
-        for index, offset in plan.offsets.items():
+        memory = np.frombuffer(memoryview((ctypes.c_uint8 * layout.size).from_address(start)), np.uint8)
+        for index, offset in layout.offsets.items():
             content = file.sections[index].content
             if content is not None:
                 memory[offset : offset + content.size] = content
-        addresses = _addresses(symbols, plan, start, imports)
-        memory[plan.table : plan.table + 8 * len(symbols)] = addresses.view(np.uint8)
-        _write_stubs(plan, list(imports), memory)
-        starts = np.zeros(max(plan.offsets, default=0) + 1, np.int64)
-        starts[list(plan.offsets)] = list(plan.offsets.values())
+        addresses = _addresses(symbols, layout, start, imports)
+        memory[layout.table : layout.table + 8 * len(symbols)] = addresses.view(np.uint8)
+        _write_stubs(layout, list(imports), memory)
+        starts = np.zeros(max(layout.offsets, default=0) + 1, np.int64)
+        starts[list(layout.offsets)] = list(layout.offsets.values())
         targets = starts[file.relocation_sections] + file.relocations["offset"].astype(np.int64)
-        _relocate(file.relocations, targets, plan, addresses, undefined, start, memory)
-        _protect(plan, start)
+        _relocate(file.relocations, targets, layout, addresses, undefined, start, memory)
+        _protect(layout, start)
     except BaseException:
-        _munmap(start, plan.size)
+        _munmap(start, layout.size)
         raise
     exported = np.flatnonzero((symbols["info"] >> 4 != LOCAL) & ~undefined & (addresses != 0))
-    return Image({names[i]: int(addresses[i]) for i in exported}, start, plan.size)
-
-
-_PAGE = mmap.PAGESIZE
-_STUB_BYTES = 8
-_BY_TABLE = np.isin(np.arange(len(WIDTHS)), BY_TABLE)
-_JUMP_BY_TABLE = b"\xff\x25"  # jmp [rip + displacement]; the displacement of 4 bytes follows
+    return Image({names[i]: int(addresses[i]) for i in exported}, start, layout.size)
 
 
 class _MemoryLayout(NamedTuple):
@@ -145,10 +148,10 @@ def _align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def _addresses(symbols: Table, plan: _MemoryLayout, start: int, imports: dict[int, int]) -> Table:
+def _addresses(symbols: Table, layout: _MemoryLayout, start: int, imports: dict[int, int]) -> Table:
     """The address of each symbol; 0 for those in sections that are not loaded."""
     addresses = np.zeros(len(symbols), np.int64)
-    for index, offset in plan.offsets.items():
+    for index, offset in layout.offsets.items():
         inside = symbols["section"] == index
         addresses[inside] = start + offset + symbols["value"][inside].astype(np.int64)
     for i, address in imports.items():
@@ -156,10 +159,10 @@ def _addresses(symbols: Table, plan: _MemoryLayout, start: int, imports: dict[in
     return addresses
 
 
-def _write_stubs(plan: _MemoryLayout, imports: list[int], memory: Table) -> None:
+def _write_stubs(layout: _MemoryLayout, imports: list[int], memory: Table) -> None:
     for i in imports:
-        stub = plan.stubs + _STUB_BYTES * i
-        displacement = plan.table + 8 * i - (stub + 6)
+        stub = layout.stubs + _STUB_BYTES * i
+        displacement = layout.table + 8 * i - (stub + 6)
         jump = _JUMP_BY_TABLE + struct.pack("<i", displacement)
         memory[stub : stub + 6] = np.frombuffer(jump, np.uint8)
 
@@ -167,7 +170,7 @@ def _write_stubs(plan: _MemoryLayout, imports: list[int], memory: Table) -> None
 def _relocate(
     relocations: Table,
     targets: Table,
-    plan: _MemoryLayout,
+    layout: _MemoryLayout,
     addresses: Table,
     undefined: Table,
     start: int,
@@ -179,8 +182,8 @@ def _relocate(
     by_stub = (kind == CALL) & undefined[symbol]
     wide = WIDTHS[kind] == 8
     target = addresses[symbol]
-    target = np.where(by_table, start + plan.table + 8 * symbol.astype(np.int64), target)
-    target = np.where(by_stub, start + plan.stubs + _STUB_BYTES * symbol.astype(np.int64), target)
+    target = np.where(by_table, start + layout.table + 8 * symbol.astype(np.int64), target)
+    target = np.where(by_stub, start + layout.stubs + _STUB_BYTES * symbol.astype(np.int64), target)
     value = target + relocations["addend"] - np.where(kind == ABSOLUTE_64, 0, start + targets)
     narrow = value[~wide]
     if ((narrow < -(1 << 31)) | (narrow >= 1 << 31)).any():
@@ -190,10 +193,10 @@ def _relocate(
         memory[targets[selected, None] + np.arange(bytes_wide)] = written
 
 
-def _protect(plan: _MemoryLayout, start: int) -> None:
+def _protect(layout: _MemoryLayout, start: int) -> None:
     parts = (
-        (0, plan.code_end, mmap.PROT_READ | mmap.PROT_EXEC),
-        (plan.code_end, plan.read_only_end, mmap.PROT_READ),
+        (0, layout.code_end, mmap.PROT_READ | mmap.PROT_EXEC),
+        (layout.code_end, layout.read_only_end, mmap.PROT_READ),
     )
     for begin, end, access in parts:
         if end > begin and _mprotect(start + begin, end - begin, access) != 0:
@@ -221,8 +224,6 @@ def _not_here(*_: object) -> int:
     raise UnsupportedObject("this linker requires 64-bit Linux on x86-64")
 
 
-_NOT_EXECUTABLE = "the system does not allow this process to make memory executable"
-_MAP_FAILED = (1 << 64) - 1
 _pointer, _size, _int = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 _mmap = _system_call("mmap", _pointer, _pointer, _size, _int, _int, _int, ctypes.c_long)
 _munmap = _system_call("munmap", _int, _pointer, _size)

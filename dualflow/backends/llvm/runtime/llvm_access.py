@@ -25,10 +25,14 @@ def llvm_lock() -> Iterator[None]:
             return
         handlers = {int(n): h for n in signal.valid_signals() if callable(h := signal.getsignal(n))}
         arrived: dict[int, FrameType | None] = {}
+
+        def defer(number: int, frame: FrameType | None) -> None:
+            arrived[number] = frame
+
         with _blocked(handlers):
             try:
                 for number in handlers:  # another thread may take a signal that this one blocks
-                    signal.signal(number, arrived.__setitem__)
+                    signal.signal(number, defer)
                 yield
             finally:
                 for number, handler in handlers.items():

@@ -60,7 +60,11 @@ class CompileQueue:
             self._workers.append(worker)
 
     def results(self) -> list[EmittedObject]:
-        """The object code of each module, in order. Raises RuntimeError if LLVM can't compile one."""
+        """The object code of each module, in order.
+
+        Raises:
+            RuntimeError: LLVM can't compile one of them.
+        """
         for _ in range(len(self._workers) + 1):
             self._pending.put(None)
         if self._count:

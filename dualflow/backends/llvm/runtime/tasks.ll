@@ -1,37 +1,38 @@
-; The tasks of a region: lists of steps, which threads run at the same time, each after those that it waits for.
+; The tasks of a region: lists of steps, which threads run concurrently, each after its predecessors.
 ;
 ;   df_run_tasks(buffers, table, step, status)
 ;
 ; `table` is the parameter table, `step` the step of the region in it. Its words:
 ;
-;   5, link, function, threads, entries, workspace, arena, scratch, bytes, tasks, first, ...
+;   5, link, function, threads, entries, workspace, arena, scratch, bytes, tasks, ready, ...
 ;
 ; `threads` take tasks. Each has a copy of the table of buffers, of which `entries` exist; entry `workspace` of the copy
 ; is its scratch memory, `bytes` long, of that which begins at byte `scratch` of buffer `arena`. After these words come
 ; four for each of the `tasks`, in an order that is right for one thread:
 ;
-;   list, waits, after, count           the distance in words from the step to the head of the task's step list; the
-;                                       number of tasks that it waits for; the word of the step with the first of the
-;                                       `count` tasks that wait for it
+;   list                the distance in words from the step to the head of the task's step list
+;   predecessors        the number of tasks that must be finished before it starts
+;   successors          the word of the step with the first of its successors
+;   successor count     their number
 ;
-; then the lists of waiting tasks, and from word `first` on the tasks that wait for none, their number before them.
+; then the lists of successors, and at word `ready` the number of tasks without predecessors, and these tasks.
 ;
-; Tasks that may run are in a queue, which has an entry for each task of the region and is filled once, from the front.
+; Ready tasks are in a queue, which has an entry for each task of the region and is filled once, from the front.
 ; 0 is an entry that is not filled. A thread takes the task at `head` when it is there, by a compare-and-swap that
 ; moves `head` on; it never waits for an entry that it has claimed already, so a preempted thread delays only what
-; depends on its own task. The thread that ends the last task that another one waits for appends that one.
+; depends on its own task. The thread that ends the last predecessor of a task appends the task.
 ;
-; Correctness. The end of a task is an acquire and release of the counter of each task that waits for it; the
-; last such end comes after all others, and its thread then stores the entry of the queue with a release. Who takes
-; the entry loads it with an acquire, so it sees the memory that all of these tasks wrote. A thread leaves when all
-; tasks are taken; the parallel-for returns when all threads have left, so after the last task.
+; Correctness. The end of a task is an acquire and release of the counter of each successor; the last such end comes
+; after all others, and its thread then stores the entry of the queue with a release. The thread that takes the entry
+; loads it with an acquire, so it sees the memory that all predecessors wrote. A thread leaves when all tasks are taken;
+; the parallel-for returns when all threads have left, so after the last task.
 ;
 ; The chunks of the parallel-for are threads: where one thread runs all chunks, the first one runs all tasks.
 ;
 ; The loader of this file appends relax(), the processor's hint for spin loops.
 
 %region = type {
-  ptr, ptr, ptr, ptr, ptr, i64, [80 x i8],      ; 0-5    buffers, step, status, waits, queue, the number of tasks
+  ptr, ptr, ptr, ptr, ptr, i64, [80 x i8],      ; 0-5    buffers, step, status, unfinished, queue, the number of tasks
   i64, [120 x i8],                              ; 7      head: tasks taken
   i64, [120 x i8]                               ; 9      tail: tasks appended
 }
@@ -45,41 +46,41 @@ entry:
   %count.at = getelementptr i64, ptr %step, i64 9
   %count = load i64, ptr %count.at
   %region = alloca %region, align 128
-  %waits = alloca i64, i64 %count, align 128
+  %unfinished = alloca i64, i64 %count, align 128
   %queue = alloca i64, i64 %count, align 128
   store ptr %buffers, ptr %region
   %step.at = getelementptr %region, ptr %region, i64 0, i32 1
   store ptr %step, ptr %step.at
   %status.at = getelementptr %region, ptr %region, i64 0, i32 2
   store ptr %status, ptr %status.at
-  %waits.at = getelementptr %region, ptr %region, i64 0, i32 3
-  store ptr %waits, ptr %waits.at
+  %unfinished.at = getelementptr %region, ptr %region, i64 0, i32 3
+  store ptr %unfinished, ptr %unfinished.at
   %queue.at = getelementptr %region, ptr %region, i64 0, i32 4
   store ptr %queue, ptr %queue.at
   %tasks.at = getelementptr %region, ptr %region, i64 0, i32 5
   store i64 %count, ptr %tasks.at
   %head.at = getelementptr %region, ptr %region, i64 0, i32 7
   store i64 0, ptr %head.at
-  br label %count.waits
+  br label %count.predecessors
 
-count.waits:
-  %task = phi i64 [ 0, %entry ], [ %task.next, %count.waits ]
+count.predecessors:
+  %task = phi i64 [ 0, %entry ], [ %task.next, %count.predecessors ]
   %word = mul i64 %task, 4
-  %wait.word = add i64 %word, 12
-  %wait.at = getelementptr i64, ptr %step, i64 %wait.word
-  %wait = load i64, ptr %wait.at
-  %counter = getelementptr i64, ptr %waits, i64 %task
-  store i64 %wait, ptr %counter
+  %predecessors.word = add i64 %word, 12
+  %predecessors.at = getelementptr i64, ptr %step, i64 %predecessors.word
+  %predecessors = load i64, ptr %predecessors.at
+  %counter = getelementptr i64, ptr %unfinished, i64 %task
+  store i64 %predecessors, ptr %counter
   %entry.at = getelementptr i64, ptr %queue, i64 %task
   store i64 0, ptr %entry.at
   %task.next = add i64 %task, 1
   %more = icmp slt i64 %task.next, %count
-  br i1 %more, label %count.waits, label %begin
+  br i1 %more, label %count.predecessors, label %begin
 
 begin:
-  %first.at = getelementptr i64, ptr %step, i64 10
-  %first = load i64, ptr %first.at
-  %ready.at = getelementptr i64, ptr %step, i64 %first
+  %ready.word.at = getelementptr i64, ptr %step, i64 10
+  %ready.word = load i64, ptr %ready.word.at
+  %ready.at = getelementptr i64, ptr %step, i64 %ready.word
   %ready = load i64, ptr %ready.at
   %tail.at = getelementptr %region, ptr %region, i64 0, i32 9
   store i64 %ready, ptr %tail.at
@@ -112,7 +113,7 @@ define internal void @take_tasks(ptr %region, i64 %index, i64 %unused, i64 %thre
 entry:
   %step.at = getelementptr %region, ptr %region, i64 0, i32 1
   %status.at = getelementptr %region, ptr %region, i64 0, i32 2
-  %waits.at = getelementptr %region, ptr %region, i64 0, i32 3
+  %unfinished.at = getelementptr %region, ptr %region, i64 0, i32 3
   %queue.at = getelementptr %region, ptr %region, i64 0, i32 4
   %tasks.at = getelementptr %region, ptr %region, i64 0, i32 5
   %head.at = getelementptr %region, ptr %region, i64 0, i32 7
@@ -120,7 +121,7 @@ entry:
   %buffers = load ptr, ptr %region
   %step = load ptr, ptr %step.at
   %status = load ptr, ptr %status.at
-  %waits = load ptr, ptr %waits.at
+  %unfinished = load ptr, ptr %unfinished.at
   %queue = load ptr, ptr %queue.at
   %tasks = load i64, ptr %tasks.at
   %entries.at = getelementptr i64, ptr %step, i64 4
@@ -185,8 +186,8 @@ run:
   %list.distance = load i64, ptr %list.word.at
   %list = getelementptr i64, ptr %step, i64 %list.distance
   call void @df_run_steps(ptr %own, ptr %list, ptr %status)
-  %after.at = getelementptr i64, ptr %list.word.at, i64 2
-  %after = load i64, ptr %after.at
+  %successors.at = getelementptr i64, ptr %list.word.at, i64 2
+  %successors = load i64, ptr %successors.at
   %count.at = getelementptr i64, ptr %list.word.at, i64 3
   %count = load i64, ptr %count.at
   br label %release
@@ -197,10 +198,10 @@ release:
   br i1 %more, label %release.one, label %done
 
 release.one:
-  %waiting.word = add i64 %after, %i
-  %waiting.at = getelementptr i64, ptr %step, i64 %waiting.word
-  %waiting = load i64, ptr %waiting.at
-  %counter = getelementptr i64, ptr %waits, i64 %waiting
+  %successor.word = add i64 %successors, %i
+  %successor.at = getelementptr i64, ptr %step, i64 %successor.word
+  %successor = load i64, ptr %successor.at
+  %counter = getelementptr i64, ptr %unfinished, i64 %successor
   %before = atomicrmw sub ptr %counter, i64 1 acq_rel
   %last = icmp eq i64 %before, 1
   br i1 %last, label %append, label %released
@@ -208,8 +209,8 @@ release.one:
 append:
   %to = atomicrmw add ptr %tail.at, i64 1 monotonic
   %to.at = getelementptr i64, ptr %queue, i64 %to
-  %waiting.number = add i64 %waiting, 1
-  store atomic i64 %waiting.number, ptr %to.at release, align 8
+  %successor.number = add i64 %successor, 1
+  store atomic i64 %successor.number, ptr %to.at release, align 8
   br label %released
 
 released:

@@ -93,7 +93,8 @@ def num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Set the number of threads of a loop, the caller included; 1 makes every loop serial.
 
-    Raises InvalidArgumentError unless 1 <= count <= max_threads().
+    Raises:
+        InvalidArgumentError: ``count`` is less than 1 or more than ``max_threads()``.
     """
     if not 1 <= count <= max_threads():
         more = f"set DUALFLOW_NUM_THREADS (at most {MAX_THREADS}) before it starts to have more"
