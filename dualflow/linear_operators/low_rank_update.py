@@ -77,17 +77,17 @@ class LinearOperatorLowRankUpdate(LinearOperator):
                 "Without diag_update the diagonal is of ones, which is positive; leave "
                 "is_diag_update_positive out."
             )
+        self._has_v = v is not None and v is not u
         parameters = {
             "base_operator": base_operator,
             "u": u,
             "diag_update": diag_update,
-            "v": v,
+            "v": v if self._has_v else None,  # so that a slice has the v of its u
             "name": name,
         }
         parameters |= {"is_diag_update_positive": is_diag_update_positive, **stated._asdict()}
         self._base_operator = base_operator
         self._u = as_parameter(u, "u", 2)
-        self._has_v = v is not None and v is not u
         self._v = as_parameter(v, "v", 2) if self._has_v else self._u
         self._diag_update = None if diag_update is None else as_parameter(diag_update, "diag_update", 1)
         self._is_diag_update_positive = True if diag_update is None else is_diag_update_positive

@@ -282,14 +282,15 @@ class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
     def with_gradients(self, gradients: Sequence[Any]) -> Any:
         """The operator of the gradients of the parts, with zeros for None; None if all are None.
 
+        Integers, such as those of a permutation, have no gradients and stay as they are.
+
         Args:
             gradients: one for each of :meth:`differentiable_parts`, or None.
         """
         parts, structure = flatten(self)
         if all(gradient is None for gradient in gradients):
             return None
-        pairs = zip(parts, gradients, strict=True)
-        return unflatten(structure, [zeros_like(x) if g is None else g for x, g in pairs])
+        return unflatten(structure, list(map(_gradient_part, parts, gradients)))
 
     def __repr__(self) -> str:
         hints = [
@@ -297,6 +298,13 @@ class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
         ]
         described = [f"shape={self.shape}", f"dtype={self.dtype.name}", *hints]
         return f"<{type(self).__name__} {self.name!r} {' '.join(described)}>"
+
+
+def _gradient_part(part: Any, gradient: Any) -> Any:
+    """The part of an operator of gradients in place of ``part``."""
+    if not part.dtype.is_inexact:
+        return part
+    return zeros_like(part) if gradient is None else gradient
 
 
 def _size(shape: Shape, axis: int) -> Dim:

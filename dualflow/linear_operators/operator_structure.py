@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import tree
-from dualflow.core.dispatch import TENSORS
+from dualflow.core.dispatch import TENSORS, AbstractComposite
 from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
 from dualflow.core.type_spec import TreeSpec
@@ -81,11 +81,11 @@ def branch_of(operator: Any) -> tuple[OperatorStructure, tuple[str, ...], list[A
         return None
     prefers_static = operator._composite_tensor_prefer_static_fields
     values = {name: _argument(operator, name, name in prefers_static) for name in names}
-    tensors = {name: value for name, value in values.items() if _holds_tensors(value)}
-    static = [(name, _hashable(value)) for name, value in values.items() if name not in tensors]
+    branches = {name: value for name, value in values.items() if _is_branch(value)}
+    static = [(name, _hashable(value)) for name, value in values.items() if name not in branches]
     hints = [(name, getattr(operator, f"_{name}", None)) for name in Hints._fields]
     structure = OperatorStructure(type(operator), (*static, *hints))
-    return structure, tuple(tensors), list(tensors.values())
+    return structure, tuple(branches), list(branches.values())
 
 
 def _argument(operator: Any, name: str, prefers_static: bool) -> Any:
@@ -102,9 +102,13 @@ def _argument(operator: Any, name: str, prefers_static: bool) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _holds_tensors(value: Any) -> bool:
+def _is_branch(value: Any) -> bool:
+    """Whether an argument consists of tensors, or of operators, which may have none."""
     leaves = tree.leaves(value)
-    return bool(leaves) and all(isinstance(leaf, TENSORS) for leaf in leaves)
+    if leaves:
+        return all(isinstance(leaf, TENSORS) for leaf in leaves)
+    parts = value if isinstance(value, list | tuple) else [value]
+    return bool(parts) and all(isinstance(part, AbstractComposite) for part in parts)
 
 
 def _hashable(value: Any) -> Any:

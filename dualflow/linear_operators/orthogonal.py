@@ -15,18 +15,20 @@ from dualflow.core.tracebacks import entry
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_parameter, shape_vector
 from dualflow.linear_operators.property_hints import Hints, documented_hints
+from dualflow.ops.arithmetic import abs, divide_no_nan
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.contraction import matmul
-from dualflow.ops.conversion import cast
+from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, ones, zeros
 from dualflow.ops.joining import concat
 from dualflow.ops.neural.normalization import l2_normalize
 from dualflow.ops.positions import eye
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape
+from dualflow.ops.reduction import reduce_max
 from dualflow.ops.sorting import argsort
 from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
@@ -222,8 +224,14 @@ class LinearOperatorHouseholder(OrthogonalOperator):
     def _linop_inverse(self) -> Any:
         return self
 
+    def _unit_vector(self) -> Any:
+        """The normalized vector; scaled first, as squares of its elements may overflow or underflow."""
+        vector = self._vector
+        scale = stop_gradient(reduce_max(abs(vector), -1, keepdims=True))  # which cancels
+        return l2_normalize(divide_no_nan(vector, cast(scale, vector.dtype)), axis=-1)
+
     def _unit_column(self) -> Any:
-        return l2_normalize(self._vector, axis=-1)[..., None]
+        return self._unit_vector()[..., None]
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = matrix_transpose(x, conjugate=True) if adjoint_arg else x
@@ -244,7 +252,7 @@ class LinearOperatorHouseholder(OrthogonalOperator):
         return eye(axis_size(self._vector, -1), dtype=self.dtype) - 2 * matmul(column, column, adjoint_b=True)
 
     def _diag_part(self) -> Any:
-        unit = l2_normalize(self._vector, axis=-1)
+        unit = self._unit_vector()
         return 1 - 2 * unit * conj(unit)
 
     def _eigvals(self) -> Any:

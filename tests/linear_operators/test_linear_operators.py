@@ -451,6 +451,21 @@ def test_slices_are_those_of_the_batch(name: str, key: Any) -> None:
     close(operator[key].to_dense(), expected)
 
 
+def test_a_slice_of_an_update_by_the_same_matrix_twice_is_such_an_update() -> None:
+    u = df.constant(BATCH[..., :1])
+    base = L.LinearOperatorIdentity(BATCH.shape[-1], [BATCH.shape[0]], dtype=u.dtype)
+    part = L.LinearOperatorLowRankUpdate(base, u, v=u)[0]
+    assert (part.shape, part.is_self_adjoint) == (BATCH.shape[1:], True)
+    close(part.to_dense(), np.eye(BATCH.shape[-1]) + BATCH[0, :, :1] @ BATCH[0, :, :1].T)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-8, 1.0, 1e200])
+def test_a_reflection_has_an_axis_of_any_length(factor: float) -> None:
+    operator = L.LinearOperatorHouseholder(factor * np.array([3.0, 4.0]))
+    close(operator.to_dense(), reflection(np.array([3.0, 4.0])))
+    close(operator.diag_part(), np.diag(reflection(np.array([3.0, 4.0]))))
+
+
 # Blocks
 
 

@@ -277,6 +277,33 @@ def test_the_jacobian_of_an_operator_of_one_tensor_is_that_of_the_tensor() -> No
     assert tape.jacobian(operator, x).numpy().tolist() == [[4.0, 0.0], [0.0, 6.0]]
 
 
+@pytest.mark.parametrize("unconnected", ["none", "zero"])
+def test_a_permutation_in_a_gradient_stays_as_it_is(unconnected: str) -> None:
+    factors = [L.LinearOperatorPermutation([1, 0]), L.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])]
+    operator = L.LinearOperatorComposition(factors)
+    with df.GradientTape() as tape:
+        tape.watch(operator)
+        value = df.reduce_sum(operator.matvec([5.0, 6.0]) * [1.0, 10.0])
+    permutation, matrix = tape.gradient(value, operator, unconnected_gradients=unconnected).operators
+    assert permutation.perm.numpy().tolist() == [1, 0]
+    assert matrix.to_dense().numpy().tolist() == [[50.0, 60.0], [5.0, 6.0]]
+
+
+def test_operators_without_tensors_are_equal_structures() -> None:
+    traces = []
+
+    @df.function
+    def dense(operator: Any) -> Any:
+        traces.append(operator)
+        return operator.to_dense()
+
+    for sizes in ((2, 3), (2, 3), (3, 2)):
+        dense(L.LinearOperatorKronecker([L.LinearOperatorIdentity(n) for n in sizes]))
+        zeros = L.LinearOperatorZeros(*sizes, is_square=False, is_self_adjoint=False)
+        dense(L.LinearOperatorAdjoint(zeros))
+    assert len(traces) == 4
+
+
 def test_functions_take_capture_and_return_operators_with_one_trace() -> None:
     captured = L.LinearOperatorDiag([10.0, 20.0])
     traces = []

@@ -70,7 +70,8 @@ def check_annotation(annotation: Any, field: str, owner: str, *, is_key: bool = 
         DTypeError: it is such a type.
     """
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in _UNIONS or origin is tuple:
+    is_tuple = origin is tuple and annotation is not typing.Tuple  # noqa: UP006  # which has no types
+    if origin in _UNIONS or is_tuple:
         for argument in arguments:
             if argument is not Ellipsis:
                 check_annotation(argument, field, owner, is_key=is_key)

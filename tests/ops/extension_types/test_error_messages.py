@@ -77,6 +77,11 @@ CASES = {
     ),
     "a nested type of a field": (lambda: declared(a=tuple[set, ...]), DTypeError, "the type set"),
     "the type of a mapping's values": (lambda: declared(a=dict[str, object]), DTypeError, "the type object"),
+    "a tuple without types": (
+        lambda: declared(a=typing.Optional[typing.Tuple]),  # noqa: UP006, UP045
+        DTypeError,
+        "the field 'a' has the type Tuple",
+    ),
     "a mapping without types": (lambda: declared(a=typing.Mapping), DTypeError, "the field 'a' has the type"),
     "a reserved name": (lambda: declared(Spec=int), InvalidArgumentError, "'Spec' is reserved", "rename"),
     "defaults": (with_default_first, InvalidArgumentError, "non-default", "put fields with defaults after"),
