@@ -25,7 +25,7 @@ def add_cache_arguments(parser: ArgumentParser) -> None:
 
 
 def cache(options: Namespace) -> str:
-    """Perform the action, and return what the command prints.
+    """Run ``python -m dualflow cache <action>``; returns the text to print.
 
     Raises:
         CommandError: no code is kept on disk, or an entry can't be removed.

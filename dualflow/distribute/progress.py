@@ -113,9 +113,9 @@ class Progress:
         return self._add(key, any_length) if signature is None else signature
 
     def template(self, kind: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> int:
-        """The number by which machine code records a collective of a tensor whose dynamic sizes are None.
+        """The signature with placeholders for dynamic sizes, which are None; machine code fills them in.
 
-        It stores the numbers of at most :data:`MAX_DYNAMIC_SIZES` sizes in addition.
+        It stores at most :data:`MAX_DYNAMIC_SIZES` sizes in addition to the signature.
         """
         number = _hash(f"template {_text(kind, dtype, shape)}")
         self._templates[number] = _Template(kind, dtype, shape)
@@ -126,7 +126,7 @@ class Progress:
         return self.descriptions[self._signature((self.begun - 1) % RING)]
 
     def _signature(self, place: int) -> int:
-        """The signature at a place of the ring; where machine code stored a template, that for its sizes."""
+        """The signature in a ring entry; a template is resolved with the sizes that machine code stored."""
         signature = self._view[_SIGNATURES + place]
         template = self._templates.get(signature)
         if template is None:

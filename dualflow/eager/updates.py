@@ -119,7 +119,7 @@ class UpdateStep:
             self._tensors = []
 
     def is_abandoned(self) -> bool:
-        """Whether the thread of the step does not exist in this process, since it was forked."""
+        """Whether the step's thread was lost in a fork."""
         return self._thread != get_ident()
 
     def _acquire_all(self) -> bool:

@@ -27,7 +27,7 @@ GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class Holder(Protocol):
-    """An object that is in the slot of a variable's present tensor, and holds that tensor."""
+    """A write lock or borrow marker that stands in for a variable's tensor and keeps a reference to it."""
 
     tensor: EagerTensor
 

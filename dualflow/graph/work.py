@@ -30,8 +30,8 @@ def work(node: Node, number_of: NumberOf = static_size) -> float:
     """The cost of a node in additions.
 
     A kernel costs the sum of its ops, a branch its most expensive body, a loop all of its iterations; a
-    dynamic trip count counts as one, and a tensor with a dynamic size as empty. ``number_of`` is called for
-    each size.
+    dynamic trip count counts as one, and a tensor with a dynamic size as empty. ``number_of``
+    maps a symbolic size to a number.
     """
     kind, body = node.op.kind, body_of(node)
     elements = float(sum(_size(spec, number_of) for spec in node.specs))

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class StringTail:
-    """Nodes that run after the compiled part of a run.
+    """Nodes that compute strings, such as summaries, in NumPy after the compiled part of a session run.
 
     Attributes:
         nodes: the nodes, in program order.

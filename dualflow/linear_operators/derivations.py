@@ -122,7 +122,7 @@ def _scaled(left: Any, right: Any, multiplier: Any) -> LinearOperator:
 
 
 def _lower(left: Any, right: Any, matrix: Any) -> LinearOperator:
-    """The triangular operator of a product with a diagonal one.
+    """The lower triangular operator ``matrix``, a product of a triangular and a diagonal operator.
 
     A triangular factor that is self-adjoint is diagonal, too, so that both commute.
     """

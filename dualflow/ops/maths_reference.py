@@ -1,4 +1,4 @@
-"""The maths namespace of element code, in NumPy: the reference that every engine is tested against.
+"""NumPy implementation of the operations of scalar functions: the reference in tests of every backend.
 
 ``Element.code(m, ...)`` and the parts of a ``Fold`` call these names, which the compiler's namespace has too.
 """
@@ -123,7 +123,7 @@ def check(ok: Any, message: str) -> None:
 
 
 def index(axis: int) -> NoReturn:
-    """The element's position in the output, which exists in loops of compiled kernels only."""
+    """Raise InternalError: an element's index exists only in the loops of compiled kernels."""
     raise InternalError(
         "m.index has no meaning for whole arrays: an op that uses it needs its own eager kernel"
     )

@@ -259,7 +259,7 @@ class Loader:
         return self.functions["function", number]
 
     def _create_function(self, number: Any) -> LoadedFunction:
-        """A function with one trace."""
+        """The saved trace ``number`` as a function of its own."""
         trace = self._trace(number)
         if ("trace", number) not in self.functions:
             self.functions["trace", number] = self._traced(trace.name, [trace], None)

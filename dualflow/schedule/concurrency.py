@@ -99,7 +99,7 @@ class Task(NamedTuple):
 
 
 class Region(NamedTuple):
-    """Consecutive steps of a plan as tasks, which threads may run at the same time.
+    """Consecutive steps of a plan as tasks, which threads may run concurrently.
 
     Attributes:
         tasks: the tasks, in an order that is right for one thread.
@@ -130,7 +130,10 @@ class Region(NamedTuple):
 
 
 class ConcurrentOrder(NamedTuple):
-    """An order of steps, as positions in the order without regions, and the regions in it."""
+    """A schedule: the order of steps, and the regions whose tasks run concurrently.
+
+    The order has the positions of the steps in the order without regions.
+    """
 
     order: tuple[int, ...]
     regions: tuple[Region, ...]

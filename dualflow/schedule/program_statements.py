@@ -340,7 +340,7 @@ def _statements(
 
 
 def _tasks(program: Sequence[Statement], region: Region) -> RunTasks:
-    """The statement of a region, whose steps are positions in ``program``."""
+    """The RunTasks statement for a region of concurrent steps, which are positions in ``program``."""
     tasks = tuple([tuple([program[i] for i in task.steps]) for task in region.tasks])
     outputs = tuple([layout for i in region.steps for layout in program[i].outputs])
     return RunTasks(program[region.steps.start].node, (), outputs, region, tasks)

@@ -263,7 +263,7 @@ def size_variables(value: object) -> set[SizeFactor]:
 
 
 def is_static(sizes: Iterable[object]) -> bool:
-    """Whether all ``sizes`` are ints; an unknown rank has sizes that are none."""
+    """Whether all ``sizes`` are ints; False for an unknown rank."""
     return sizes is not UNKNOWN_RANK and all(type(d) is int for d in sizes)
 
 

@@ -29,7 +29,7 @@ ErrorClasses = type[BaseException] | tuple[type[BaseException], ...]
 
 
 class EagerSession:
-    """The session of a test that runs eagerly, where nothing needs one: its ``run`` is an error."""
+    """The session of a test that runs eagerly and needs none: its ``run`` raises an error."""
 
     def run(self, *args: object, **kwargs: object) -> Any:
         """Raises an error.

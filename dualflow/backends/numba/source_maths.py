@@ -159,7 +159,7 @@ class SourceMaths(TextMaths[SourceValue]):
         return name
 
     def _define(self, name: str, op: ScalarOp, dtype: DType) -> None:
-        """Write the function of a definition; the fallback is NumPy, which calls the C function."""
+        """Write a helper function for ``op`` from its scalar definition; NumPy's function is the fallback."""
         traced = definition(op, dtype)
         names = "xy"[: len(traced.function.inputs)]
         lines = self.support.function(name, names)

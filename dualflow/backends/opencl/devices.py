@@ -159,7 +159,7 @@ class _OpenDevice:
         self.device: OpenCLDevice | None = None
 
 
-_open: Final = _OpenDevice()
+_current: Final = _OpenDevice()
 
 
 def current_device() -> OpenCLDevice:
@@ -169,15 +169,15 @@ def current_device() -> OpenCLDevice:
         NotFoundError: there is none.
         FailedPreconditionError: this process is forked from one that had opened it.
     """
-    with _open.lock.lock:
-        if _open.device is None:
+    with _current.lock.lock:
+        if _current.device is None:
             available = devices()
             visible = [device for i, device in enumerate(available) if VISIBLE_GPUS.has(i)]
             if not visible:
                 raise NotFoundError(HIDDEN if available else no_device_message())
-            _open.device = OpenCLDevice(visible[0])
-        _open.device.require_own_process()
-        return _open.device
+            _current.device = OpenCLDevice(visible[0])
+        _current.device.require_own_process()
+        return _current.device
 
 
 def devices() -> list[cl.Device]:

@@ -104,7 +104,7 @@ class OpenCLExecutable:
         *,
         begin_call: Callable[..., DeviceCall] = DeviceCall,
     ) -> list[Array]:
-        """The graph's outputs.
+        """The graph's outputs. If it raises, no variable has been written to.
 
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
@@ -116,8 +116,6 @@ class OpenCLExecutable:
             InvalidArgumentError: a check inside the graph failed.
             ResourceExhaustedError: the device or the host has no memory.
             FailedPreconditionError: the device has failed, or this process is forked from one that used it.
-
-        If it raises, no variable has been written to.
         """
         outputs, updated = self._results(arrays, ON_HOST, effect_log, begin_call)
         for i, value in zip(self.program.updated, updated, strict=True):

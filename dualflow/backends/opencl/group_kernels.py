@@ -87,7 +87,7 @@ class GroupWriter(OpenCLWriter):
 
     def __init__(self, kernel: Kernel, lanes: int, num_parallel: int, elements: int) -> None:
         super().__init__(kernel, lanes if kernel.reduces_lanes else 1, num_parallel)
-        self.wide = frozenset()
+        self.wide = frozenset()  # each work-item has one lane
         self.teams = _teams(kernel, self.num_lanes, elements)
         self.group = self.num_lanes * self.teams
         self.shared: dict[str, str] = {}
@@ -109,12 +109,12 @@ class GroupWriter(OpenCLWriter):
         )
 
     @property
-    def _owner(self) -> str:
+    def _scratch_index(self) -> str:
         return "get_group_id(0)"
 
     def _write_body(self) -> None:
         super()._write_body()
-        self._free_scratch()
+        self._write_scratch_barrier()
 
     # Loops
 
@@ -125,7 +125,7 @@ class GroupWriter(OpenCLWriter):
         if is_parallel(loop, self.num_parallel):
             with self._each(loop):
                 self._statements(loop.body)
-                self._free_scratch()
+                self._write_scratch_barrier()
             return
         super()._for(loop)
 
@@ -242,7 +242,7 @@ class GroupWriter(OpenCLWriter):
         if not self.in_block:
             self.lines.add(_BARRIER)
 
-    def _free_scratch(self) -> None:
+    def _write_scratch_barrier(self) -> None:
         """Write the barrier after which the group's scratch memory may be overwritten."""
         if any(isinstance(s, ks.ScratchBuffer) for s in self.kernel.body):
             self.lines.add(_BARRIER)

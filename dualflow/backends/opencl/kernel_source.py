@@ -150,8 +150,8 @@ class OpenCLWriter(CKernelWriter):
         return _SEVERAL_ITERATIONS if has_scratch else _ONE_ITERATION
 
     @property
-    def _owner(self) -> str:
-        """The number of the owner of a part of scratch memory."""
+    def _scratch_index(self) -> str:
+        """The OpenCL expression for the index of the work-item or group that owns scratch memory."""
         return "get_global_id(0)"
 
     def _declared(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
@@ -174,7 +174,7 @@ class OpenCLWriter(CKernelWriter):
             lines.append(f"    {pointer}x{i} = ({pointer})b{i} + at{i};")
         for own in scratch:
             pointer = f"__global {buffer_type(own.dtype)} *"
-            length = " * ".join([f"(long){self._owner}", *(f"n{p.number}" for p in own.length)])
+            length = " * ".join([f"(long){self._scratch_index}", *(f"n{p.number}" for p in own.length)])
             lines.append(f"    {pointer}x{own.buffer} = ({pointer})b{own.buffer} + {length};")
         return lines
 

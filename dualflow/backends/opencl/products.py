@@ -85,8 +85,8 @@ class ProductForm(NamedTuple):
         batch: the number of axes of the batch.
         tile: the tile.
         adds: whether an addend is added to the product.
-        x_by_columns: whether neighbouring elements of a column of x are neighbours in memory.
-        y_by_columns: likewise of y.
+        x_is_column_major: whether neighbouring elements of a column of x are neighbours in memory.
+        y_is_column_major: likewise of y.
         window_axes: the number of axes that windows slide over; 0 if x is a matrix.
         by_window: whether windows are rows of x; else they are columns.
     """
@@ -95,8 +95,8 @@ class ProductForm(NamedTuple):
     batch: int
     tile: ProductTile
     adds: bool
-    x_by_columns: bool = False
-    y_by_columns: bool = False
+    x_is_column_major: bool = False
+    y_is_column_major: bool = False
     window_axes: int = 0
     by_window: bool = True
 
@@ -118,7 +118,7 @@ def product(form: ProductForm) -> str:
 
 
 class _ProductWriter:
-    """Writes the kernel of one form."""
+    """Writes the OpenCL source of a matrix product for one :class:`ProductForm`."""
 
     def __init__(self, form: ProductForm) -> None:
         self.form, self.tile, self.c = form, form.tile, c_type(form.dtype)
@@ -204,7 +204,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         """The copy of rows of y: neighbouring members copy neighbours in memory."""
         tile = self.tile
         count = tile.width * tile.depth
-        if self.form.y_by_columns:
+        if self.form.y_is_column_major:
             at = f"const int k = e % {tile.depth}, j = e / {tile.depth};"
         else:
             at = f"const int j = e % {tile.width}, k = e / {tile.width};"
@@ -219,7 +219,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         """The copy of columns of x; of windows, those elements that are inside of the tensor."""
         form, tile = self.form, self.tile
         axes = range(form.window_axes)
-        if not form.by_window if axes else form.x_by_columns:
+        if not form.by_window if axes else form.x_is_column_major:
             at = f"const int i = e % {tile.height}, k = e / {tile.height};"
         else:
             at = f"const int k = e % {tile.depth}, i = e / {tile.depth};"

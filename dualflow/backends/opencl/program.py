@@ -95,7 +95,7 @@ def _tiles(size: int, side: int) -> int:
     return (size + side - 1) // side
 
 
-def _is_by_columns(strides: Sequence[int]) -> bool:
+def _is_column_major(strides: Sequence[int]) -> bool:
     """Whether neighbouring elements of a column are neighbours in memory, and those of a row are not."""
     down, across = strides
     return type(down) is int and down == 1 and not (type(across) is int and across == 1)
@@ -328,10 +328,10 @@ class DeviceProgram:
             axes,
             tile,
             product.accumulate,
-            _is_by_columns(x),
-            _is_by_columns(y),
-            0 if windows is None else len(windows.axes),
-            product.by_window,
+            x_is_column_major=_is_column_major(x),
+            y_is_column_major=_is_column_major(y),
+            window_axes=0 if windows is None else len(windows.axes),
+            by_window=product.by_window,
         )
         tiles = _tiles(rows, tile.height) * _tiles(columns, tile.width) * math.prod(batch)
         arguments: tuple[KernelArgument, ...] = (
@@ -349,7 +349,20 @@ class DeviceProgram:
         reads = frozenset([m.buffer for m in matrices if m is not matrices[2]])
         writes = frozenset([product.matrices[2].buffer])
         kernel = KernelProgram(products.product(form))
-        return [Launch(node, (node,), kernel, arguments, tiles, tile.group, reads, writes, True, True)]
+        return [
+            Launch(
+                node,
+                (node,),
+                kernel,
+                arguments,
+                tiles,
+                tile.group,
+                reads,
+                writes,
+                by_groups=True,
+                is_product=True,
+            )
+        ]
 
     def _addend(self, product: Multiply) -> Layout:
         """The layout of the addend, a batch of matrices; it is in the output if nothing copies it there."""

@@ -20,7 +20,10 @@ from dualflow.core.dtypes import DType
 from dualflow.sizes.symbolic_sizes import typical
 
 LARGE_SIDE: Final = 256
-"""The rows and columns from which a product is large; of fewer, one with as many elements is narrow."""
+"""A product with at least this many rows and columns is large.
+
+One with fewer of either is narrow if it has ``LARGE_SIDE**2`` elements.
+"""
 _MEASURED_SIDE: Final = 512
 """The rows, columns and inner size of the measured product."""
 _RUNS: Final = 2
@@ -41,7 +44,7 @@ def tile_for(device: OpenCLDevice, dtype: DType, rows: int, columns: int) -> Pro
 
 
 def select_tile(device: OpenCLDevice, dtype: DType) -> ProductTile:
-    """The tile of large products of ``dtype``: that on disk, or else the fastest, which is then stored."""
+    """The tile of large products of ``dtype``, from disk; or else the fastest, which is then stored."""
     candidates = [tile for tile in LARGE if is_supported(device, tile, dtype)]
     if not candidates:
         return SMALL

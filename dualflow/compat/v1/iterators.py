@@ -48,7 +48,7 @@ class SessionIterator:
         return self._initializer
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element, whose tensors read it in each run that needs them.
+        """Symbolic tensors for the next element; a session run that fetches one advances the iterator.
 
         Running them raises OutOfRangeError at the end of the dataset, and FailedPreconditionError if the
         iterator has not been initialised in the session.

@@ -287,7 +287,7 @@ class TracedGraph:
         return (options.capabilities & capabilities_of(options.backend)).symbolic_sizes
 
     def run(self, arguments: Sequence[Any]) -> Any:
-        """The result as tensors of the current engine, for a tensor or variable for each argument.
+        """Run the graph on tensors or variables; returns tensors of the current engine.
 
         Assigns the variables that the graph updates.
         """

@@ -57,7 +57,7 @@ _FIGURES: Final = (
 
 
 class _Share(NamedTuple):
-    """The share of a comparison in the size of the page.
+    """Limits on what one comparison adds to the page.
 
     Attributes:
         steps: the most steps of a timeline.

@@ -48,7 +48,7 @@ class GuardedSize(GuardedNumber):
 
     @property
     def number(self) -> int:
-        """The size in the traced call, which serves only calls of this size."""
+        """The size as an int; adds a guard, so that the trace serves only calls of this size."""
         return self._scope.exact(self._size)
 
     def recorded(self, dtype: DType | None) -> Any:

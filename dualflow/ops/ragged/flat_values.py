@@ -57,7 +57,7 @@ def map_elements(op: Op, inputs: Any, attrs: dict[str, Any]) -> Any:
 
 
 def _at_values(x: Any, rows: RaggedRows) -> Any:
-    """The elements of ``x`` for each of the innermost values of ``rows``, to whose shape ``x`` broadcasts."""
+    """``x`` broadcast to the ragged shape of ``rows``, as flat values."""
     rank = len(shape_of(x))
     inner = len(rows.flat_values.shape) - 1
     if rank <= inner:

@@ -217,10 +217,10 @@ def tanh(x: Traced) -> Traced:
 
 
 def exp_of_multiple(x: Traced, factor: float) -> tuple[Traced, Traced]:
-    """``exp(factor * x)`` as a number near 1 and a power of 2, whose product is exact; `factor` is one too.
+    """``exp(factor * x)`` as ``(m, p)``: ``m`` is near 1, ``p`` a power of 2, and their product is exact.
 
-    For results that are added to larger numbers: in float32 log(2) is one constant, so that n adds an error
-    of n times 2**-29. The result must not be denormal, nor overflow.
+    ``factor`` is plus or minus a power of 2. For results that are added to larger numbers: in float32 log(2)
+    is one constant, so that n adds an error of n times 2**-29. The result must not be denormal, nor overflow.
     """
     tables, layout = _TABLES[x.bits], format_of(x)
     magic = layout.magic + layout.bias

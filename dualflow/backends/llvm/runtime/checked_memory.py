@@ -44,18 +44,22 @@ RECORD: Final = "df_record"
 _PAGE: Final = mmap.PAGESIZE
 _PATTERNS: Final = struct.pack("<H", PATTERN) * (1 << 15)
 _QUARANTINE: Final = 256
-_REGIONS: Final = 1 << 14
+"""The number of freed allocations that stay mapped and protected."""
+_MAX_BUFFERS: Final = 1 << 14
 """The maximum number of buffers that a fault can name."""
 _MAP: Final = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
 _FIXED, _NO_ACCESS = 0x10, 0
 _READ, _WRITE = mmap.PROT_READ, mmap.PROT_WRITE
 
-# Bytes of %record in faults.ll, and of struct sigaction.
-_RECORD_BYTES: Final = 6 * 8 + 2 * 152
-_TABLE, _STEPS, _STEP_COUNT, _REGION_TABLE = 8, 16, 24, 32
-_ACTIONS: Final = {signal.SIGSEGV: 48, signal.SIGBUS: 200}
 _ACTION: Final = struct.Struct("<Q128xi4xQ")
+"""Linux's struct sigaction: the handler, the mask of blocked signals, the flags, the restorer."""
 _SIGNAL_INFO, _OWN_STACK = 4, 0x08000000
+"""The flags SA_SIGINFO and SA_ONSTACK."""
+
+# The offsets in bytes of the fields of %record in faults.ll: six words, and two handlers.
+_BUFFER_TABLE: Final = 4 * 8
+_SAVED_ACTIONS: Final = {signal.SIGSEGV: 6 * 8, signal.SIGBUS: 6 * 8 + _ACTION.size}
+_RECORD_BYTES: Final = 6 * 8 + 2 * _ACTION.size
 
 
 class GuardedBlock(NamedTuple):
@@ -229,10 +233,12 @@ class _Allocation:
         self._start = _mapped(0, length, _NO_ACCESS, _MAP)
         self.address = self._address(start)
         self.text = f"{description} ({nbytes} bytes from {self.address:#x} on)"
-        region = _regions.describe(self._start, length, f"of {self.text}")
+        number = _buffers.add(self._start, length, f"of {self.text}")
         freed = f"of {self.text}, which is freed"
         # Not freed at exit: threads may still use it.
-        weakref.finalize(self, _retire, id(self), region, self._start, length, freed).atexit = False
+        weakref.finalize(
+            self, _release_allocation, id(self), number, self._start, length, freed
+        ).atexit = False
         for block in blocks:
             if block.size:
                 self._protect(block, _READ | _WRITE)
@@ -276,40 +282,49 @@ class _Allocation:
             raise MemoryError("the system can't protect more memory")
 
 
-class _Regions:
-    """The table of buffers by address for the fault handler, and a queue of freed, protected memory."""
+class _BufferTable:
+    """The descriptions of buffers by address, which the fault handler reads."""
 
     def __init__(self) -> None:
-        self.table = np.zeros((_REGIONS, 4), np.int64)
-        self._texts: list[Any] = [None] * _REGIONS
-        self._unused = list(range(_REGIONS - 1, -1, -1))
-        self._freed: deque[tuple[int, int, int]] = deque()
+        self.table = np.zeros((_MAX_BUFFERS, 4), np.int64)
+        self._texts: list[Any] = [None] * _MAX_BUFFERS
+        self._unused = list(range(_MAX_BUFFERS - 1, -1, -1))
 
-    def describe(self, start: int, length: int, text: str) -> int:
-        """Add an entry; returns its number, or ``_REGIONS`` if the table is full."""
+    def add(self, start: int, length: int, text: str) -> int:
+        """Add an entry; returns its number, or ``_MAX_BUFFERS`` if the table is full."""
         with _lock.lock:
-            number = self._unused.pop() if self._unused else _REGIONS
-        self._write(number, start, length, text)
+            number = self._unused.pop() if self._unused else _MAX_BUFFERS
+        self.replace(number, start, length, text)
         return number
 
-    def retire(self, number: int, start: int, length: int, text: str) -> None:
-        """Protect freed memory, and unmap the memory that was freed first."""
-        _mapped(start, length, _NO_ACCESS, _MAP | _FIXED)
-        self._write(number, start, length, text)
+    def clear(self, number: int) -> None:
+        """Clear an entry, for another buffer; the caller holds the lock."""
+        if number < _MAX_BUFFERS:
+            self.table[number] = 0
+            self._unused.append(number)
+
+    def replace(self, number: int, start: int, length: int, text: str) -> None:
+        """Write an entry; does nothing for a buffer that has none."""
+        if number == _MAX_BUFFERS:
+            return
+        self._texts[number] = content = ctypes.create_string_buffer(text.encode() + b"\n")
+        self.table[number] = start, start + length, ctypes.addressof(content), len(content) - 1
+
+
+class _Quarantine:
+    """A queue of freed memory, which stays protected until much other memory was freed."""
+
+    def __init__(self) -> None:
+        self._freed: deque[tuple[int, int, int]] = deque()
+
+    def push(self, number: int, start: int, length: int) -> None:
+        """Add memory with its number in the table of buffers; unmaps the memory that was freed first."""
         with _lock.lock:
             self._freed.append((number, start, length))
             if len(self._freed) > _QUARANTINE:
                 oldest, start, length = self._freed.popleft()
                 _libc().munmap(start, length)
-                if oldest < _REGIONS:
-                    self.table[oldest] = 0
-                    self._unused.append(oldest)
-
-    def _write(self, number: int, start: int, length: int, text: str) -> None:
-        if number == _REGIONS:
-            return
-        self._texts[number] = content = ctypes.create_string_buffer(text.encode() + b"\n")
-        self.table[number] = start, start + length, ctypes.addressof(content), len(content) - 1
+                _buffers.clear(oldest)
 
 
 class _Native(NamedTuple):
@@ -330,12 +345,12 @@ def _native() -> _Native:
 def _install() -> _Native:
     """Install the fault handler; returns it with the functions that allocate for machine code."""
     record = immortal.zeroed(_RECORD_BYTES, 64)
-    address = _regions.table.__array_interface__["data"][0]
-    (ctypes.c_int64 * 2).from_address(record + _REGION_TABLE)[:] = [address, _REGIONS]
+    address = _buffers.table.__array_interface__["data"][0]
+    (ctypes.c_int64 * 2).from_address(record + _BUFFER_TABLE)[:] = [address, _MAX_BUFFERS]
     calls = {name: jit.process_symbol(name) for name in ("write", "sigaction")}
     code = jit.compile_text(jit.shipped_text("faults.ll"), ["df_on_fault"], {**calls, RECORD: record})
     action = _ACTION.pack(code.address("df_on_fault"), _SIGNAL_INFO | _OWN_STACK, 0)
-    for number, offset in _ACTIONS.items():
+    for number, offset in _SAVED_ACTIONS.items():
         _libc().sigaction(number, action, record + offset)
     functions = _REALLOC(_reallocate), _FREE(_free)
     realloc, release = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions)
@@ -360,10 +375,12 @@ def _free(address: int | None) -> None:
     free(address or 0)
 
 
-def _retire(owner: int, number: int, start: int, length: int, text: str) -> None:
-    """Free an allocation."""
+def _release_allocation(owner: int, number: int, start: int, length: int, text: str) -> None:
+    """Free an allocation: its addresses stay protected, and a fault there has the description ``text``."""
     _writable.pop(owner, None)
-    _regions.retire(number, start, length, text)
+    _mapped(start, length, _NO_ACCESS, _MAP | _FIXED)
+    _buffers.replace(number, start, length, text)
+    _quarantine.push(number, start, length)
 
 
 def _allocation(nbytes: int, description: str) -> _Allocation:
@@ -401,7 +418,8 @@ _REALLOC: Final = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_si
 _FREE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _calls: Final = SharedLock()
 _lock: Final = SharedLock()
-_regions: Final = _Regions()
+_buffers: Final = _BufferTable()
+_quarantine: Final = _Quarantine()
 _marks: Final = itertools.cycle(range(0x81, 0xC0))
 _installed: Final[list[_Native]] = []
 _writable: Final[dict[int, weakref.ref[_Allocation]]] = {}
