@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyopencl as cl
 
+from dualflow.backends.opencl.dialect import LARGEST_GROUP
 from dualflow.backends.opencl.memory import DeviceMemory, is_exhausted
 from dualflow.backends.opencl.products import ProductTile
 from dualflow.core.device_names import VISIBLE_GPUS
@@ -167,7 +168,8 @@ def current_device() -> OpenCLDevice:
 
     Raises:
         NotFoundError: there is none.
-        FailedPreconditionError: this process is forked from one that had opened it.
+        FailedPreconditionError: its groups are too small for kernels; or this process is forked from one
+            that had opened it.
     """
     with _current.lock.lock:
         if _current.device is None:
@@ -175,9 +177,19 @@ def current_device() -> OpenCLDevice:
             visible = [device for i, device in enumerate(available) if VISIBLE_GPUS.has(i)]
             if not visible:
                 raise NotFoundError(HIDDEN if available else no_device_message())
+            _require_groups(visible[0])
             _current.device = OpenCLDevice(visible[0])
         _current.device.require_own_process()
         return _current.device
+
+
+def _require_groups(device: cl.Device) -> None:
+    if device.max_work_group_size < LARGEST_GROUP:
+        raise FailedPreconditionError(
+            f"The OpenCL device {device.name.strip()} has groups of at most {device.max_work_group_size} "
+            f"work-items, and kernels have groups of {LARGEST_GROUP}. Make another device visible with "
+            "df.config.set_visible_devices, or use another backend."
+        )
 
 
 def devices() -> list[cl.Device]:

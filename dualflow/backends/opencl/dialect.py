@@ -14,6 +14,8 @@ from dualflow.backends.c.support import CSupport
 from dualflow.backends.c.values import c_type, type_name
 from dualflow.core.dtypes import DType, complex64, complex128, float32, float64
 
+LARGEST_GROUP: Final = 256
+"""The most work-items of a group; a device must have as many. OpenCL requires 32 KB of local memory of it."""
 _INTEGERS: Final = {
     "int8_t": ("char", "CHAR"),
     "int16_t": ("short", "SHRT"),

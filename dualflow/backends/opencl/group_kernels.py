@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dualflow.backends.c.values import CValue
-from dualflow.backends.opencl.dialect import buffer_type
+from dualflow.backends.opencl.dialect import LARGEST_GROUP, buffer_type
 from dualflow.backends.opencl.kernel_source import OpenCLKernel, OpenCLWriter, is_parallel
 from dualflow.core.dtypes import DType
 from dualflow.graph.scalar_functions import ReductionFunctions
@@ -37,8 +37,6 @@ from dualflow.schedule.kernel_statements import KernelStatement, Register
 from dualflow.schedule.loop_ids import KernelLoop
 from dualflow.schedule.loop_names import block_suffix, index_name
 
-LARGEST_GROUP: Final = 256
-"""The most work-items of a group: devices for which kernels with local memory pay have at least as many."""
 MOST_TEAMS: Final = 64
 """The most teams of a group, whose results the first team combines one after another."""
 MIN_ELEMENTS: Final = 32

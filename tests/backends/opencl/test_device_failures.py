@@ -131,6 +131,14 @@ def test_a_hidden_device_is_not_used() -> None:
     assert "set_visible_devices has hidden each GPU" in output(hide + NO_DRIVER)
 
 
+def test_a_device_whose_groups_are_too_small_is_refused() -> None:
+    if "Portable" not in current_device().device.platform.name:
+        pytest.skip("the driver is not PoCL, which takes the size of groups from a variable")
+    program = NO_DRIVER.replace("LookupError", "df.errors.FailedPreconditionError")
+    printed = output(program, {"POCL_MAX_WORK_GROUP_SIZE": "128"})
+    assert re.search("has groups of at most 128 work-items, and kernels have groups of 256", printed)
+
+
 # Memory
 
 
