@@ -95,6 +95,11 @@ def _tiles(size: int, side: int) -> int:
     return (size + side - 1) // side
 
 
+def _partial_results(launch: KernelLaunch) -> IndexRange:
+    """The elements of each buffer of partial results."""
+    return 0, launch.total * launch.partial_size - 1
+
+
 def _is_column_major(strides: Sequence[int]) -> bool:
     """Whether neighbouring elements of a column are neighbours in memory, and those of a row are not."""
     down, across = strides
@@ -250,15 +255,13 @@ class DeviceProgram:
         """The launches of a nest: its kernel, and the one that combines its partial results."""
         if host_reason(statement.node, self._dtypes):
             return [self._host(statement)]
-        nest = lower(*statement, self.plan.costs, self.plan.caches)
-        lanes = lanes_of(nest, VECTOR_BITS)
-        launch = kernel_launch(nest, lanes, by_work_items=True)
+        nest, lanes, launch = self._lowered(statement)
         self._nests.append((launch, nest))
         partials = []
         for dtype in launch.partials:
             partials.append(PartialResults(self._partials, launch.total * launch.partial_size * dtype.size))
             self._partials += 1
-        region = (0, launch.total * launch.partial_size - 1)
+        region = _partial_results(launch)
         nodes = tuple([step.node for step in nest.steps])
         elements = typical(math.prod(loop.extent for loop in nest.loops if loop.reduced))
         kernel = source(launch.kernel, lanes, nest.num_parallel, elements)
@@ -267,6 +270,17 @@ class DeviceProgram:
             join = source(launch.join.kernel, lanes, nest.num_parallel, typical(launch.total))
             launches.append(self._kernel(statement, launch.join, join, partials, region, ()))
         return [step for step in launches if step is not None]
+
+    def _lowered(self, statement: LaunchNest) -> tuple[Nest, int, KernelLaunch]:
+        """The nest of a statement, its number of lanes, and the launch of its kernel."""
+        nest = lower(*statement, self.plan.costs, self.plan.caches)
+        lanes = lanes_of(nest, VECTOR_BITS)
+        return nest, lanes, kernel_launch(nest, lanes, by_work_items=True)
+
+    def _check_accesses(self, statement: LaunchNest, launch: KernelLaunch, region: IndexRange) -> None:
+        """Prove the accesses of a kernel, or add a check of them at run time."""
+        undecided = self.bounds.launched(statement, launch, access_bounds(launch.kernel), region)
+        self.range_checks += [(span, statement.node) for span in undecided]
 
     def _kernel(
         self,
@@ -280,8 +294,7 @@ class DeviceProgram:
         """The launch of one kernel; None if it has no iterations."""
         if type(launch.total) is int and not launch.total:
             return None
-        undecided = self.bounds.launched(statement, launch, access_bounds(launch.kernel), region)
-        self.range_checks += [(span, statement.node) for span in undecided]
+        self._check_accesses(statement, launch, region)
         own = len(launch.buffers)
         stored = {launch.buffers[i].buffer for i in kernel.stored if i < own}
         return Launch(
@@ -314,10 +327,11 @@ class DeviceProgram:
         node, dtype = product.node, product.node.output.spec.dtype
         if dtype.char not in self._dtypes:
             return [self._host(product)]
-        if product.onto is not None:
-            self._launch(product.onto)  # proves the accesses of the addend, which the product reads
         if product.is_empty:
             return []
+        if product.onto is not None:  # the product reads the addend itself
+            launch = self._lowered(product.onto)[-1]
+            self._check_accesses(product.onto, launch, _partial_results(launch))
         batch, (rows, columns, inner) = product.batch, product.shape
         matrices = [*product.matrices, *([self._addend(product)] if product.accumulate else [])]
         axes, windows = len(batch), product.windows

@@ -153,3 +153,18 @@ def test_a_profile_has_a_span_for_each_transfer(tmp_path: Path) -> None:
     to_device, to_host = "60 bytes to the device", "60 bytes to the host"
     assert [e["name"] for e in transfers] == [to_device, to_host, to_device, to_host, to_device, to_host]
     assert all(event["dur"] > 0 for event in transfers)
+
+
+def test_the_copy_of_an_addend_that_no_kernel_executes_is_no_work_of_kernels() -> None:
+    def centred(x: Any) -> Any:
+        for _ in range(12):
+            x = x - df.reduce_mean(x, 1, keepdims=True) + 0.1
+        return x
+
+    def share(f: Any, *arguments: Any) -> str:
+        compiled = df.function(f, backend="opencl", autograph=False)
+        compiled(*arguments)
+        return re.search(r"its kernels execute (\S+) times the work", compiled.explain())[1]  # type: ignore[index]
+
+    x, a = df.ones([64, 8]), df.ones([64, 64])
+    assert share(lambda x, a: (centred(x), a @ a + a), x, a) == share(centred, x)
