@@ -150,7 +150,10 @@ class WorkerGroup:
         return result
 
     def reduce_scatter(self, array: Array, length: int) -> Array:
-        """This worker's ``length`` slices of the sum of the workers' arrays."""
+        """This worker's ``length`` slices of the sum of the workers' arrays: an all-reduce, then a slice.
+
+        Each worker receives the whole sum; :meth:`reduce_scatter_block` transfers less.
+        """
         total = self.all_reduce(array)
         with self._collective("lengths", array[:0], any_length=True):
             lengths = self._communicator.allgather(length)

@@ -27,13 +27,13 @@ from dualflow.eager.initial_values import DeferredInitialValue, determine, resto
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
     borrowed_here,
-    nest,
+    pop_lock,
     present,
+    push_lock,
     put_back,
     store,
     substitute,
     take,
-    unnest,
 )
 
 _MIN_PAUSE, _MAX_PAUSE = 2e-5, 1e-3
@@ -322,7 +322,7 @@ def _acquire(variable: Any, lock: WriteLock) -> bool:
     mine = holder.thread == lock.thread if type(holder) is WriteLock else borrowed_here(variable)
     if mine and type(holder) is WriteLock and not holder.compiled:
         lock.outer = holder
-        nest(variable, lock, holder)
+        push_lock(variable, lock, holder)
         return True
     if mine:
         raise FailedPreconditionError(
@@ -335,7 +335,7 @@ def _acquire(variable: Any, lock: WriteLock) -> bool:
 
 def _release(variable: Any, lock: WriteLock) -> None:
     if lock.outer is not None:
-        unnest(variable, lock, lock.outer)
+        pop_lock(variable, lock, lock.outer)
     elif put_back(variable, lock):
         del lock.tensor
 

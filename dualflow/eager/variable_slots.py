@@ -65,13 +65,13 @@ def take(variable: Any, lock: Holder) -> bool:
         return False
 
 
-def nest(variable: Any, lock: Holder, outer: Holder) -> None:
+def push_lock(variable: Any, lock: Holder, outer: Holder) -> None:
     """Make ``lock`` the substitute instead of ``outer``, with the same tensor."""
     lock.tensor = outer.tensor
     variable._substitute = lock
 
 
-def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
+def pop_lock(variable: Any, lock: Holder, outer: Holder) -> None:
     """Restore the outer write lock, with the current tensor of ``lock``, if ``lock`` is the substitute."""
     try:
         if variable._substitute is lock:

@@ -78,11 +78,11 @@ def _own_keys(keys: Sequence[Any], own: Shape, batch: Shape) -> list[Any]:
             continue
         if axis >= missing:
             repeats = own[axis - missing] == 1 and batch[axis] != 1
-            result.append(_of_one(key) if repeats else key)
+            result.append(_broadcast_axis_key(key) if repeats else key)
         axis += 1
     return result
 
 
-def _of_one(key: Any) -> Any:
+def _broadcast_axis_key(key: Any) -> Any:
     """The entry for an axis of size 1 that broadcasting repeats."""
     return slice(None) if isinstance(key, slice) else 0

@@ -232,10 +232,10 @@ class LinearOperator(OperatorShape):
         Raises:
             InvalidArgumentError: the operator is not square, or not invertible, by its hints.
         """
-        for is_given, lack in ((self.is_square, "square"), (self.is_non_singular, "invertible")):
-            if is_given is False:
+        for hint, adjective in ((self.is_square, "square"), (self.is_non_singular, "invertible")):
+            if hint is False:
                 raise InvalidArgumentError(
-                    f"Cannot take the inverse of {self.name}, which is not {lack} by its hints; use "
+                    f"Cannot take the inverse of {self.name}, which is not {adjective} by its hints; use "
                     "df.linalg.pinv of its to_dense()."
                 )
         inverse: LinearOperator = self._linop_inverse()

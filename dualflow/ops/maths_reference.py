@@ -1,6 +1,6 @@
 """NumPy implementation of the operations of scalar functions: the reference in tests of every backend.
 
-``Element.code(m, ...)`` and the parts of a ``Fold`` call these names, which the compiler's namespace has too.
+``Elementwise.code(m, ...)`` and the functions of a ``Reduce`` call these names, which the compiler has too.
 """
 
 from __future__ import annotations

@@ -13,17 +13,17 @@ from dualflow.eager import variable_slots
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
     GIL,
-    nest,
+    pop_lock,
     present,
+    push_lock,
     put_back,
     replace,
     store,
     substitute,
     take,
-    unnest,
 )
 
-STEPS = [store, replace, take, nest, unnest, put_back, present, substitute]
+STEPS = [store, replace, take, push_lock, pop_lock, put_back, present, substitute]
 SWITCHES = ("CALL", "PRECALL", "JUMP_BACKWARD", "FOR_ITER", "SEND", "YIELD", "IMPORT", "WITH", "BEFORE_WITH")
 """How the names of instructions begin at which CPython may switch threads, or which call Python code."""
 
@@ -123,11 +123,11 @@ def test_a_nested_lock_hands_its_tensor_to_the_outer_one() -> None:
     outer, inner, before, after = Lock(), Lock(), tensor(), tensor()
     variable = holding(before)
     take(variable, outer)
-    nest(variable, inner, outer)
+    push_lock(variable, inner, outer)
     assert inner.tensor is before
     assert present(variable) is inner
     inner.tensor = after
-    unnest(variable, inner, outer)
+    pop_lock(variable, inner, outer)
     assert present(variable) is outer
     assert outer.tensor is after
 
@@ -137,7 +137,7 @@ def test_a_lock_that_is_not_the_substitute_changes_nothing() -> None:
     variable = holding(tensor())
     take(variable, outer)
     before = outer.tensor
-    unnest(variable, inner, outer)
+    pop_lock(variable, inner, outer)
     assert outer.tensor is before
     assert present(variable) is outer
 

@@ -98,10 +98,10 @@ class OpenCLDevice:
             raise InternalError(f"{self.name} can't compile a kernel: {error}\n{text}") from error
         return program
 
-    def enqueue(self, kernel: cl.Kernel, work_items: int, group: int, arguments: Sequence[Any]) -> None:
-        """Enqueue a launch of ``kernel`` by ``work_items``, in groups of ``group``."""
+    def enqueue(self, kernel: cl.Kernel, work_items: int, group_size: int, arguments: Sequence[Any]) -> None:
+        """Enqueue a launch of ``kernel`` by ``work_items``, in groups of ``group_size``."""
         with self._lock.lock:  # between setting the arguments and the launch
-            kernel(self.queue, (work_items,), (group,), *arguments)
+            kernel(self.queue, (work_items,), (group_size,), *arguments)
 
     def write(self, target: cl.Buffer, array: Array, offset: int = 0) -> cl.Event | None:
         """Enqueue a copy of a contiguous array to a buffer, from byte ``offset`` on; None if it is empty.

@@ -76,7 +76,7 @@ class GroupWriter(OpenCLWriter):
 
     Attributes:
         teams: the number of teams of a group.
-        group: the number of work-items of a group.
+        group_size: the number of work-items of a group.
         shared: the arrays in local memory, by name, with their types.
         in_any_order: the accumulators of which each member has its part.
         in_block: whether the current statements are those of a team's block.
@@ -87,7 +87,7 @@ class GroupWriter(OpenCLWriter):
         super().__init__(kernel, lanes if kernel.reduces_lanes else 1, num_parallel)
         self.wide = frozenset()  # each work-item has one lane
         self.teams = _teams(kernel, self.num_lanes, elements)
-        self.group = self.num_lanes * self.teams
+        self.group_size = self.num_lanes * self.teams
         self.shared: dict[str, str] = {}
         self.in_any_order: set[Register] = set()
         self.in_block = self.in_lanes = False
@@ -95,12 +95,12 @@ class GroupWriter(OpenCLWriter):
     # The program
 
     def _attributes(self) -> str:
-        return f"__attribute__((reqd_work_group_size({self.group}, 1, 1))) "
+        return f"__attribute__((reqd_work_group_size({self.group_size}, 1, 1))) "
 
     def _iterations(self) -> tuple[str, ...]:
         """The lines before the body, which each group runs for its iterations."""
         return (
-            *(f"    __local {c} {name}[{self.group}];" for name, c in self.shared.items()),
+            *(f"    __local {c} {name}[{self.group_size}];" for name, c in self.shared.items()),
             f"    const int member = get_local_id(0), lane = member % {self.num_lanes}, "
             f"team = member / {self.num_lanes};",
             "    for (int64_t item = get_group_id(0); item < items; item += get_num_groups(0)) {",
@@ -133,7 +133,7 @@ class GroupWriter(OpenCLWriter):
     def _member_loop(self, loop: ks.For, accumulators: Sequence[Register]) -> None:
         """Write a loop that the lanes of a team share in its block, else all members of the group."""
         index, begin, end = index_name(loop.loop), self._bound(loop.begin), self._bound(loop.end)
-        first, step = ("lane", self.num_lanes) if self.in_block else ("member", self.group)
+        first, step = ("lane", self.num_lanes) if self.in_block else ("member", self.group_size)
         if not self.in_block:
             self.in_any_order.update(accumulators)
         head = f"for (int64_t {index} = {begin} + {first}; {index} < {end}; {index} += {step})"
@@ -191,7 +191,7 @@ class GroupWriter(OpenCLWriter):
 
         These are the lanes of team 0, or all members if each of them has its part.
         """
-        width = self.group if self.in_any_order.issuperset(accumulator) else self.num_lanes
+        width = self.group_size if self.in_any_order.issuperset(accumulator) else self.num_lanes
         arrays = self._share(accumulator)
         self.lines.add(_BARRIER)
         if width > 1:

@@ -51,7 +51,7 @@ class OpenCLKernel:
         grid: the launch parameters whose product with the launch's total is the number of iterations.
         stored: the numbers of the buffers that it writes.
         checks: the message and node of each check, by number, from 1 on.
-        group: the work-items of the group that computes each iteration together; 0 for one work-item alone.
+        group_size: the work-items that compute each iteration together; 0 for one work-item alone.
     """
 
     text: str
@@ -59,7 +59,7 @@ class OpenCLKernel:
     grid: tuple[LaunchParameter, ...]
     stored: frozenset[int]
     checks: tuple[tuple[str, Node], ...]
-    group: int
+    group_size: int
 
 
 class _OpenCLMaths(CKernelMaths):
@@ -95,11 +95,11 @@ class OpenCLWriter(CKernelWriter):
     Attributes:
         grid: the loops that the grid runs, outermost first.
         num_parallel: as the argument.
-        group: the work-items of the group that computes each iteration; 0 for one work-item alone.
+        group_size: the work-items of the group that computes each iteration; 0 for one work-item alone.
     """
 
     support: OpenCLSupport
-    group = 0
+    group_size = 0
 
     def _maths(self) -> CKernelMaths:
         return _OpenCLMaths(self)
@@ -135,7 +135,7 @@ class OpenCLWriter(CKernelWriter):
             ]
         )
         stored, checks = frozenset(self.stored), tuple(self.checks)
-        return OpenCLKernel(text, scratch, inner, stored, checks, self.group)
+        return OpenCLKernel(text, scratch, inner, stored, checks, self.group_size)
 
     def _write_body(self) -> None:
         self._statements(self.kernel.body)

@@ -55,7 +55,7 @@ class ProductTile(NamedTuple):
         return self.columns * self.across
 
     @property
-    def group(self) -> int:
+    def group_size(self) -> int:
         """The work-items of a group."""
         return self.down * self.across
 
@@ -148,7 +148,7 @@ class _ProductWriter:
             for i in reversed(range(self.form.batch))
         )
         return f"""\
-__kernel __attribute__((reqd_work_group_size({tile.group}, 1, 1)))
+__kernel __attribute__((reqd_work_group_size({tile.group_size}, 1, 1)))
 void {KERNEL}({buffers}const long rows, const long columns, const long inner{strides}{batch}{geometry},
               const {c} scale, const long items)
 {{
@@ -209,7 +209,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         else:
             at = f"const int j = e % {tile.width}, k = e / {tile.width};"
         return f"""\
-            for (int e = member; e < {count}; e += {tile.group}) {{
+            for (int e = member; e < {count}; e += {tile.group_size}) {{
                 {at}
                 const long column = first_column + j, l = first + k;
                 y_tile[k][j] = column < columns && l < inner ? y[l * y_row + column * y_column] : 0;
@@ -232,7 +232,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
                 "? x[(first_row + i) * x_row + (first + k) * x_column] : 0"
             )
         return f"""\
-            for (int e = member; e < {tile.height * tile.depth}; e += {tile.group}) {{
+            for (int e = member; e < {tile.height * tile.depth}; e += {tile.group_size}) {{
                 {at}
                 x_tile[k][i] = {value};
             }}"""
@@ -292,7 +292,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         total = "".join(f" + at{i} * axis{i}" for i in range(self.form.window_axes))
         return "\n".join(
             [
-                f"            for (int e = member; e < {length}; e += {self.tile.group}) {{",
+                f"            for (int e = member; e < {length}; e += {self.tile.group_size}) {{",
                 f"                long {name}_rest = {first} + e;",
                 f"                {channel}",
                 *parts,

@@ -303,10 +303,10 @@ class DeviceProgram:
             KernelProgram(kernel.text, kernel.checks),
             self._arguments(launch, kernel, partials),
             launch.total * math.prod(launch.parameters[p.number] for p in kernel.grid),
-            kernel.group or LOCAL_SIZE,
+            kernel.group_size or LOCAL_SIZE,
             frozenset(b.buffer for b in launch.buffers),
             frozenset(stored),
-            by_groups=kernel.group > 0,
+            by_groups=kernel.group_size > 0,
         )
 
     def _arguments(
@@ -370,7 +370,7 @@ class DeviceProgram:
                 kernel,
                 arguments,
                 tiles,
-                tile.group,
+                tile.group_size,
                 reads,
                 writes,
                 by_groups=True,

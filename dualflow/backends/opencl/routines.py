@@ -24,14 +24,14 @@ def scatter(element: DType, index: DType, depth: int, join: str) -> str:
     has run before, but the host may not have read its result yet. So rows whose index is out of bounds are
     left out.
     """
-    c, i = buffer_type(element), c_type(index)
+    element_type, index_type = buffer_type(element), c_type(index)
     support, lines = OpenCLSupport(), CLines(3)
     value = CValue("row_element", element)
     if join != "put":
         value = getattr(CMaths(lines, support), join)(CValue("old", element), value)
     axes = "".join(f", const long size{d}" for d in range(depth))
     axes += "".join(f", const long stride{d}" for d in range(depth))
-    places = "\n".join(
+    offsets = "\n".join(
         f"            place += (long)indices[row * {depth} + {d}] * stride{d};" for d in range(depth)
     )
     text = f"""\
@@ -39,16 +39,16 @@ __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, c
                        __global uchar *b2, const long at2, const long count, const long length,
                        const long distance{axes}, const long items)
 {{
-    __global {c} *out = (__global {c} *)b0 + at0;
-    __global const {i} *indices = (__global const {i} *)b1 + at1;
-    __global const {c} *rows = (__global const {c} *)b2 + at2;
+    __global {element_type} *out = (__global {element_type} *)b0 + at0;
+    __global const {index_type} *indices = (__global const {index_type} *)b1 + at1;
+    __global const {element_type} *rows = (__global const {element_type} *)b2 + at2;
     for (long item = get_global_id(0); item < items; item += get_global_size(0)) {{
         const long repeat = item / length, element = item % length;
         for (long row = 0; row < count; row++) {{
             if (!({_inside(depth, "row")})) continue;
             long place = 0;
-{places}
-            __global {c} *to = out + repeat * distance + place * length + element;
+{offsets}
+            __global {element_type} *to = out + repeat * distance + place * length + element;
             const {c_type(element)} row_element = rows[(repeat * count + row) * length + element];
             const {c_type(element)} old = *to;
 {chr(10).join(lines.text)}

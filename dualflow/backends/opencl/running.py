@@ -113,12 +113,12 @@ class DeviceCall:
         self._buffers: dict[int, cl.Buffer] = {}
         self._temporary: list[cl.Buffer] = []
         self._partials: dict[int, cl.Buffer] = {}
-        self._rows: dict[int, tuple[int, int]] = {}
-        self._iterations: dict[int, int] = {}
-        self._loops = 0
+        self._rows: dict[int, tuple[int, int]] = {}  # of a row: its stack's buffer, its first element there
+        self._iterations: dict[int, int] = {}  # the trip count of each loop that has ended
+        self._loops = 0  # the number of nested loops that are running
         self._status: cl.Buffer | None = None
-        self._launched: list[tuple[int, Launch]] = []
-        self._checks = 0
+        self._launched: list[tuple[int, Launch]] = []  # with unread checks: the number of checks before it
+        self._checks = 0  # the number of unread checks
         self._events: list[cl.Event] = []  # deleting an event would wait for its transfer
 
     def run(self) -> DeviceResults:
@@ -209,10 +209,10 @@ class DeviceCall:
     # Launches
 
     def _launch(self, launch: Launch) -> None:
-        items, group = self._size(launch.items), launch.group
+        items, group_size = self._size(launch.items), launch.group_size
         if items <= 0:
             return
-        owners = 1 if launch.by_groups else group
+        owners = 1 if launch.by_groups else group_size
         groups = -(-items // owners)
         scratch = sum(self._size(a.nbytes) for a in launch.arguments if isinstance(a, ScratchMemory))
         if scratch:
@@ -226,7 +226,7 @@ class DeviceCall:
             self._launched.append((self._checks, launch))
             self._checks += len(launch.kernel.checks)
         kernel = self._device.kernel(launch.kernel.text)
-        self._device.enqueue(kernel, groups * group, group, arguments)
+        self._device.enqueue(kernel, groups * group_size, group_size, arguments)
         self._release_temporary()
 
     def _argument(self, argument: KernelArgument, owners: int, node: Node) -> list[Any]:

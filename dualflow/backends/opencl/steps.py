@@ -86,7 +86,7 @@ class Launch(NamedTuple):
         kernel: the kernel.
         arguments: its arguments in order, except those of checks.
         items: the number of iterations of the grid.
-        group: the work-items of a group.
+        group_size: the work-items of a group.
         reads, writes: the buffers that it accesses.
         by_groups: whether a group computes each iteration; otherwise a work-item does.
         is_product: whether it is a matrix product.
@@ -97,7 +97,7 @@ class Launch(NamedTuple):
     kernel: KernelProgram
     arguments: tuple[KernelArgument, ...]
     items: int
-    group: int
+    group_size: int
     reads: frozenset[int]
     writes: frozenset[int]
     by_groups: bool = False

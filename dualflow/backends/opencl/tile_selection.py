@@ -61,7 +61,7 @@ def select_tile(device: OpenCLDevice, dtype: DType) -> ProductTile:
 def is_supported(device: OpenCLDevice, tile: ProductTile, dtype: DType) -> bool:
     """Whether the device has the local memory and the work-items for a tile."""
     fits = tile.local_bytes(dtype.size) <= device.device.local_mem_size
-    return bool(fits and tile.group <= device.device.max_work_group_size)
+    return bool(fits and tile.group_size <= device.device.max_work_group_size)
 
 
 def _seconds(device: OpenCLDevice, dtype: DType, tile: ProductTile) -> float:
@@ -81,7 +81,7 @@ def _seconds(device: OpenCLDevice, dtype: DType, tile: ProductTile) -> float:
         for _ in range(1 + _RUNS):
             device.queue.finish()
             begin = time.perf_counter()
-            device.enqueue(kernel, tiles * tile.group, tile.group, arguments)
+            device.enqueue(kernel, tiles * tile.group_size, tile.group_size, arguments)
             device.queue.finish()
             seconds.append(time.perf_counter() - begin)
     finally:

@@ -187,7 +187,8 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
     """
     if dispatch_target not in ACTIVE:
         raise NotFoundError(
-            f"{dispatch_target!r} is not registered; pass a function that a decorator dispatch_for_... has."
+            f"{dispatch_target!r} is not registered; pass a function that a decorator "
+            "dispatch_for_... has registered."
         )
     for targets in TARGETS.values():
         targets[:] = [target for target in targets if target.function is not dispatch_target]

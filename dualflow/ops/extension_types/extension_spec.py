@@ -24,8 +24,8 @@ from dualflow.ops.extension_types.fields import (
 )
 from dualflow.ops.extension_types.immutable_mapping import ImmutableMapping
 
-_HOLE: Final = TensorSpec((), "bool", "hole")
-"""What a skeleton has in place of the spec of a component."""
+_PLACEHOLDER: Final = TensorSpec((), "bool", "placeholder")
+"""The value of a skeleton in place of the spec of each component."""
 _COMPONENTS: Final = (*TENSORS, AbstractComposite, TypeSpec)
 
 
@@ -109,7 +109,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         return from_fields(type(self), self._filled(specs))
 
     def _skeleton(self) -> Any:
-        return from_fields(type(self), self._filled(itertools.repeat(_HOLE)))
+        return from_fields(type(self), self._filled(itertools.repeat(_PLACEHOLDER)))
 
     def _filled(self, components: Any) -> dict[str, Any]:
         """The fields, with these values in place of their components."""

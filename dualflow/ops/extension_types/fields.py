@@ -56,7 +56,7 @@ def declare(kind: Any) -> None:
             raise InvalidArgumentError(
                 f"{kind.__name__}: the name {name!r} is reserved for extension types; rename the field."
             )
-    frame: Any = sys._getframe(1)
+    frame: Any = sys._getframe(1)  # of the block that defines the class, after the frames of dualflow
     while frame.f_code.co_filename.startswith((OWN_FILES[0], "<frozen ")):
         frame = frame.f_back
     type.__setattr__(kind, _SCOPE, {**frame.f_globals, **frame.f_locals})
