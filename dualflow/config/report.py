@@ -61,8 +61,8 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     C fast call     ...
     >>> configured = df.show_config(mode="dicts")
     >>> sorted(configured["parts"])  # doctest: +NORMALIZE_WHITESPACE
-    ['blocks', 'c_fast_call', 'cache', 'concurrency', 'collectives', 'linker', 'pool',
-     'product']
+    ['blocks', 'c_fast_call', 'cache', 'collectives', 'concurrency', 'linker', 'pool',
+     'product', 'programs']
     >>> configured["processor"]["vector_bits"] in (128, 256, 512)
     True
     """

@@ -104,7 +104,7 @@ def test_pieces_of_an_output_are_launches_to_parts_of_its_place() -> None:
 
 
 def test_ops_without_native_code_run_their_numpy_kernel() -> None:
-    assert only(CallRoutine, program(df.linalg.det, SPEC)).kind is CallKind.HOST
+    assert only(CallRoutine, program(df.linalg.det, df.TensorSpec([9, 9]))).kind is CallKind.HOST
 
 
 def test_a_copy_of_elements_that_no_loop_holds_is_one_of_memory() -> None:

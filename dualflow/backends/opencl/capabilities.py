@@ -15,7 +15,7 @@ from dualflow.schedule.scatter_calls import join_of
 
 VECTOR_BITS = 256
 """The vector width for which blocks of lane loops are planned."""
-_DTYPES = "?bBhHiIlLqQefF"  # as the characters of NumPy's dtypes
+_DTYPES = "?bBhHiIlLqQef"  # as the characters of NumPy's dtypes
 
 
 def capabilities() -> Capabilities:
@@ -25,7 +25,7 @@ def capabilities() -> Capabilities:
         NotFoundError: there is no device.
     """
     return Capabilities(
-        dtypes=_DTYPES + ("dD" if current_device().float64 else ""),
+        dtypes=_DTYPES + ("dFD" if current_device().float64 else "F"),
         integer_products=False,
         strided_host_calls=False,
         fourier=False,

@@ -35,6 +35,8 @@ _CAPABILITIES: Final = {
     "numpy": "dualflow.backends.interpreter",
 }
 """The modules with the capabilities of a backend's programs: passes read them without a compiler."""
+_PROGRAM_CACHES: Final = {"llvm": "dualflow.backends.llvm.program_cache"}
+"""The modules of backends that keep whole programs on disk."""
 
 
 def capabilities_of(name: str) -> Capabilities:
@@ -50,14 +52,11 @@ def backend_of(name: str) -> Backend:
 
 
 def program_entry(graph: Graph, options: CompileOptions) -> ProgramEntry | None:
-    """The entry of a graph in the cache of programs, which the default backend has; None for other backends.
-
-    It imports and calls :func:`dualflow.backends.llvm.program_cache.program_entry`.
-    """
-    if options.backend != "llvm":
+    """The entry of a graph in its backend's cache of programs; None for a backend that has none."""
+    module = _PROGRAM_CACHES.get(options.backend)
+    if module is None:
         return None
-    module = imported("dualflow.backends.llvm.program_cache")
-    entry: ProgramEntry | None = module.program_entry(graph, options)
+    entry: ProgramEntry | None = imported(module).program_entry(graph, options)
     return entry
 
 

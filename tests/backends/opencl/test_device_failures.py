@@ -274,6 +274,7 @@ import gc, os, signal, threading
 import dualflow as df
 from dualflow.backends.opencl.devices import current_device
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 PLACE
     v, log = df.Variable(df.ones([500])), df.Variable(0)
     x = df.ones([500])

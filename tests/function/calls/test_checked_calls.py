@@ -98,13 +98,13 @@ def test_a_user_s_function_writes_to_no_tensor() -> None:
 
 def test_an_error_of_a_later_call_names_the_line() -> None:
     f = df.function(lambda x: df.linalg.cholesky(x))
-    good, bad = df.eye(8), -df.eye(8)
+    good, bad = df.eye(9), -df.eye(9)
     for x in (good, good, good):
-        np.testing.assert_array_equal(f(x), np.eye(8))
+        np.testing.assert_array_equal(f(x), np.eye(9))
     with pytest.raises(df.errors.InvalidArgumentError, match="not positive definite") as caught:
         f(bad)
     assert any("in cholesky, called at" in note for note in caught.value.__notes__)
-    np.testing.assert_array_equal(f(good), np.eye(8))
+    np.testing.assert_array_equal(f(good), np.eye(9))
 
 
 def test_gradients_go_through_prepared_calls() -> None:

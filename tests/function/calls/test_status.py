@@ -72,7 +72,7 @@ def test_parts_of_one_kind_are_one_line() -> None:
             m = df.linalg.inv(m + 1.0) * 2.0
         return df.linalg.det(m) + df.reduce_sum(m @ m)
 
-    f(df.eye(5))
+    f(df.eye(9))
     lines = f.status().partition("\nin this process\n")[0].splitlines()[1:]
     kinds = [line.strip().partition(" (")[0] for line in lines]
     assert len(lines) == 3
