@@ -109,7 +109,7 @@ class Array(DifferentiableComposite):
 
     @property
     def values(self) -> Tensor:
-        """The tensor with the elements, to which gradients flow."""
+        """The tensor that holds the elements; gradients flow to it."""
         return self.tensor
 
     def with_values(self, new_values: AbstractTensor) -> Any:
@@ -121,7 +121,7 @@ class Array(DifferentiableComposite):
         return Array(new_values)
 
     def __as_tensor__(self) -> Tensor:
-        """The tensor with the elements, which ops accept."""
+        """The tensor that holds the elements, for ops to read."""
         return self.tensor
 
     # Properties

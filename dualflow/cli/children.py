@@ -21,7 +21,7 @@ def stand_in_quietly(version: int) -> None:
 
 
 class _CallInChild:
-    """Pickles as a call of :func:`stand_in_quietly`."""
+    """An object that is unpickled by a call of :func:`stand_in_quietly`."""
 
     def __reduce__(self) -> Any:
         return stand_in_quietly, (version_in_place(),)

@@ -60,7 +60,7 @@ def stand_in_for_tensorflow(*, version: int = 2, quiet: bool = False) -> None:
 
 
 def version_in_place() -> int:
-    """The version of TensorFlow for which dualflow stands in in this process; 0 if for none."""
+    """The major version of TensorFlow that dualflow replaces in this process, 1 or 2; 0 if none."""
     finders = [finder for finder in sys.meta_path if isinstance(finder, _StandInFinder)]
     return (2 if finders[0].root is dualflow else 1) if finders else 0
 

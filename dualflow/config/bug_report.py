@@ -117,7 +117,7 @@ def _call_files(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> I
 
 
 def _reason_not_serializable(leaf: Any) -> str | None:
-    """The reason that an argument can't be saved for the program; None if it can."""
+    """Why an argument can't be saved with the program that repeats a call; None if it can."""
     if not isinstance(leaf, (*_ARRAYS, *_PLAIN)):
         return f"an argument is a {type(leaf).__name__}"
     if isinstance(leaf, _ARRAYS) and np.asarray(leaf).dtype.kind in "OV":  # strings, and floats of few bits

@@ -42,7 +42,7 @@ def _require_gpu(device: PhysicalDevice) -> None:
 
 @entry
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Allocate the memory of a GPU on demand, which is always so.
+    """Request that GPU memory is allocated on demand; without effect, since it always is.
 
     Raises:
         InvalidArgumentError: ``enable`` is False, or the device is the CPU, which has no such setting.

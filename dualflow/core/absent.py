@@ -81,7 +81,7 @@ def _table() -> dict[tuple[str, str], AbsentName]:
 
 
 def rows() -> list[AbsentName]:
-    """The rows of the table, in its order."""
+    """The names of TensorFlow that dualflow lacks, with their advice, as parsed from ``absent_names.txt``."""
     content = pkgutil.get_data("dualflow.core", "absent_names.txt")
     assert content is not None, "the table of names is part of the package"
     absent = []

@@ -81,7 +81,7 @@ def _through_host(
 def run_function_placed(
     rule: Callable[..., Any], inputs: tuple[Any, ...], attrs: dict[str, Any], count: int | None = None
 ) -> EagerTensor | None:
-    """The result of a function of ops as one device program; None if there is none."""
+    """Run a function of ops on the device as one program; returns None if no device program can run it."""
     if BLOCK_DEVICE.get() == CPU or not all(isinstance(x, EagerTensor) for x in inputs):
         return None
     program = DEVICE_PROGRAMS.value(rule, inputs, attrs, count)

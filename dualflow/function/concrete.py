@@ -107,7 +107,11 @@ class ConcreteFunction(TracedGraph):
             raise
 
     def serves(self, inputs: Sequence[Any]) -> bool:
-        """Whether the guards hold, and captured variables are the same arguments as in the trace."""
+        """Whether this trace is valid for ``inputs``.
+
+        The guards must hold, and each variable among them must be the captured variable that it was in the
+        trace, or none of the captured ones.
+        """
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         for variable, captured in zip(variables, self._captured_arguments, strict=True):
             if captured is not None and variable is not captured:

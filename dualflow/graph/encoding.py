@@ -188,13 +188,13 @@ class _Encoder:
         return tuple([x if type(x) in _PLAIN else self.value(x) for x in values])
 
     def loop(self, spec: LoopSpec) -> tuple[Any, ...]:
-        """A loop, with the numbers of its derivation in the order in which they occur in the graph."""
+        """The encoding of a loop; the ids of its source loops are renumbered by first occurrence."""
         derivation = tuple([self._loops.setdefault(number, len(self._loops)) for number in spec.derivation])
         names = [name for name in compared_fields(LoopSpec) or () if name != "derivation"]
         return "loop", derivation, tuple([(name, self.value(getattr(spec, name))) for name in names])
 
     def size(self, size: SymInt) -> tuple[Any, ...]:
-        """A symbolic size, as a polynomial."""
+        """The encoding of a symbolic size, as a polynomial."""
         terms = [
             (tuple([self._factor(factor) for factor in monomial]), coefficient)
             for monomial, coefficient in size.terms.items()

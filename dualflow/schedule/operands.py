@@ -150,9 +150,9 @@ def shows_contiguous(value: Value, of: Value | None = None) -> bool:
 
 
 def strides_to_show(value: Value) -> tuple[int, ...] | None:
-    """The strides of the source of a chain of views with which ``value`` is contiguous.
+    """Strides for the base of ``value``'s views that make ``value`` contiguous; None if there are none.
 
-    None if impossible. They exist if the chain permutes axes, and then reshapes the contiguous result.
+    They exist if the views permute axes, and then reshape the contiguous result.
     """
     current: Value = value
     count = math.prod(sizes(base_of(value)))
@@ -222,7 +222,7 @@ def readable_by_blas(strides: Sequence[int], rows: int, columns: int) -> bool:
 
 
 class _Resolver:
-    """Inserts the copies of :func:`with_copies`.
+    """Finds the operands of nodes for :func:`with_copies`, and copies views that strides can't express.
 
     Attributes:
         resolved: for each value the value with the same elements that is read instead.

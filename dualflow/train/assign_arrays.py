@@ -30,7 +30,7 @@ def mismatch_reason(folder: Folder, key: str, variable: Variable) -> str | None:
 
 
 def raise_for_mismatches(folder: Folder, reasons: Collection[str], outcome: str) -> None:
-    """Raise an InvalidArgumentError that lists ``reasons``, if any; ``outcome`` is that of the variables."""
+    """Raise an InvalidArgumentError that lists ``reasons``, if any; ``outcome`` describes the variables."""
     if reasons:
         lines = list(reasons)[:_SHOWN]
         omitted = [f"    and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []

@@ -126,7 +126,7 @@ def any_length(executable: Any) -> AnyLength | None:
     ):
         return None
     (kernel,) = program.kernels
-    launch = _flat_launch(executable.plan, kernel.nest, kernel.lanes)
+    launch = _flat_launch(executable.plan, kernel.lowered_nest(), kernel.lanes)
     return None if launch is None or not launch.total else AnyLength(executable, launch, kernel.lanes)
 
 

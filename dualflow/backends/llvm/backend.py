@@ -58,16 +58,21 @@ def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:
 def compile_stats(compiled: Executable) -> CompileStats:
     """The kernels, products and host calls of the program."""
     kinds = [call.kind for call in compiled.plan.walk()]
-    kernels = [KernelReport(k.name, tuple([s.node for s in k.nest.steps])) for k in compiled.program.kernels]
+    kernels = compiled.program.kernels
+    nests = [kernel.lowered_nest() for kernel in kernels]
+    reports = [
+        KernelReport(kernel.name, tuple([step.node for step in nest.steps]))
+        for kernel, nest in zip(kernels, nests, strict=True)
+    ]
     return CompileStats(
-        kernels=tuple(kernels),
+        kernels=tuple(reports),
         products=kinds.count(CallKind.PRODUCT),
         host_calls=kinds.count(CallKind.HOST),
         arena_bytes=typical(compiled.program.arena_bytes),
         keeps_arena=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
         tasks=compiled.program.tasks,
         recomputation_ratio=work_ratio(
-            (kernel_launch(k.nest, k.lanes), k.nest) for k in compiled.program.kernels
+            (kernel_launch(nest, kernel.lanes), nest) for kernel, nest in zip(kernels, nests, strict=True)
         ),
     )
 

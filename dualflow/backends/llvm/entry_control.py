@@ -221,7 +221,7 @@ class _EntryEmitter:
                 self._control(statement)
             case RunTasks():
                 imported("dualflow.backends.llvm.task_calls").write_tasks(
-                    self.entry, statement, run_in=_run_task, loops=self.iterations is not None
+                    self.entry, statement, emit_statements=_run_task, loops=self.iterations is not None
                 )
             case CallRoutine():
                 self._routine(statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final
 
 from dualflow.backends.llvm.kernel_texts import KernelText, kernel_text
 from dualflow.core.records import NamedTuple
@@ -15,6 +16,9 @@ from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import LaunchNest
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.short_rows import has_short_rows, runs_side_by_side
+
+_MIN_LANE_BITS: Final = 32
+"""The bits of a lane, unless elements are wider."""
 
 
 class EmittedLaunch(NamedTuple):
@@ -69,25 +73,27 @@ class EmittedKernel(NamedTuple):
     lanes: int
     emitter: LaunchEmitter
 
-    @property
-    def nest(self) -> Nest:
-        """The loop nest; each read lowers it again."""
+    def lowered_nest(self) -> Nest:
+        """Lower the statement again; returns the loop nest of the kernel."""
         return self.emitter.nest(self.statement)
 
 
 def rows_side_by_side(nest: Nest, lanes: int, vector_bits: int) -> int:
     """The number of rows that a kernel of short rows computes in one iteration, to hide latencies.
 
-    0 for rows longer than a register, whose kernel has a loop. A batch of any size has the same kernel.
+    0 for rows longer than a register of 32-bit elements, whose kernel has a loop. The number doesn't depend
+    on the size of the outermost loop, the batch.
     """
-    if not has_short_rows(nest, min(lanes, vector_bits // 32)):
+    if not has_short_rows(nest, min(lanes, vector_bits // _MIN_LANE_BITS)):
         return 0
     if not runs_side_by_side(nest):
         return 1
-    extent = nest.loops[nest.num_parallel - 1].extent
-    widest = 8 * widest_element(nest)
-    registers = nest.costs.row_registers * (2 if nest.cost < nest.costs.light_kernel else 1)
-    rows = max(1, registers * vector_bits // (max(widest, 32) * lanes))
-    while nest.num_parallel > 1 and type(extent) is int and rows > extent:
-        rows //= 2
+    is_light = nest.cost < nest.costs.light_kernel
+    registers = nest.costs.row_registers * (2 if is_light else 1)
+    lane_bits = max(_MIN_LANE_BITS, 8 * widest_element(nest))
+    rows = max(1, registers * vector_bits // (lane_bits * lanes))
+    if nest.num_parallel > 1:
+        extent = nest.loops[nest.num_parallel - 1].extent
+        while type(extent) is int and rows > extent:
+            rows //= 2
     return rows

@@ -45,13 +45,13 @@ class ParameterTable:
         return self.size_params[variable]
 
     def input_size_param(self, axis: tuple[int, int]) -> int:
-        """The index of the size of an axis of an input, which each call stores."""
+        """The index of the parameter in which each call stores the size of an input's axis."""
         if axis not in self.input_sizes:
             self.input_sizes[axis] = self.append(0)
         return self.input_sizes[axis]
 
     def block_size_param(self, buffer: int) -> int:
-        """The index of the allocated bytes of a buffer of dynamic size."""
+        """The index of the parameter with the allocated bytes of a buffer of dynamic size."""
         if buffer not in self.block_sizes:
             self.block_sizes[buffer] = self.append(0)
         return self.block_sizes[buffer]

@@ -1,4 +1,4 @@
-"""The image of a program: what its calls read, without graph, plan and text.
+"""The serializable part of a compiled program: all that its calls read, without graph, plan and text.
 
 An executable runs an image. It is data that ``program_cache.py`` stores on disk, so that the next process
 runs the program without the passes, the plan and the text of its kernels.

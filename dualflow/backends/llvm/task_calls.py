@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum, auto
 
 from dualflow.backends.llvm.entry import Entry, Unit
@@ -22,11 +23,11 @@ class RegionField(IntEnum):
     all of its predecessors are finished.
 
     Attributes:
-        THREADS: the threads that take tasks.
-        ENTRIES: the entries of the table of buffers, of which each thread has a copy.
+        THREADS: the number of threads that take tasks.
+        ENTRIES: the number of entries in the table of buffers, of which each thread has a copy.
         WORKSPACE: the entry for the scratch memory of the thread.
         ARENA, SCRATCH: the buffer and the byte offset of the scratch memory of thread 0.
-        BYTES: the bytes of the scratch memory of a thread.
+        BYTES: the size of the scratch memory of a thread, in bytes.
         TASKS: the number of tasks.
         READY: the offset of the number of tasks without predecessors, which these tasks follow.
         END: the number of these words.
@@ -62,7 +63,11 @@ class TaskField(IntEnum):
 
 
 def write_tasks(
-    entry: Entry, statement: RunTasks, run_in: Callable[[Entry, Sequence[Statement]], None], *, loops: bool
+    entry: Entry,
+    statement: RunTasks,
+    emit_statements: Callable[[Entry, Sequence[Statement]], None],
+    *,
+    loops: bool,
 ) -> None:
     """Emit the step of a region.
 
@@ -72,21 +77,18 @@ def write_tasks(
     Args:
         entry: the entry that runs the region.
         statement: the region.
-        run_in: emits statements in an entry.
+        emit_statements: emits statements in an entry.
         loops: whether the entry has loops, and so a table of buffers with addresses of its own.
     """
     unit, region = entry.unit, statement.region
-    words = _words(region)
-    step = entry.step(StepKind.TASKS, words)
+    step = entry.step(StepKind.TASKS, _words_from_function(region))
     unit.set_callee(step, threads.tasks_source())
     unit.addresses["sched_yield"] = jit.process_symbol("sched_yield")
     unit.use_threads()
-    before, unit.threads = unit.threads, 1 if type(region.call_threads) is int else unit.threads
-    unit.scratch.task_start = unit.scratch.task_bytes = region.task_bytes
-    for number, task in enumerate(statement.tasks):
-        task_words = step + RegionField.END + TaskField.END * number
-        unit.table.params[task_words + TaskField.LIST] = _task_list(unit, task, run_in) - step
-    unit.scratch.task_start, unit.threads = None, before
+    with _task_scope(unit, region):
+        for number, task in enumerate(statement.tasks):
+            task_words = step + RegionField.END + TaskField.END * number
+            unit.table.params[task_words + TaskField.LIST] = _task_list(unit, task, emit_statements) - step
     bytes_per_thread = aligned(unit.scratch.task_bytes)
     plan = unit.plan
     unit.table.params[step + RegionField.ENTRIES] = plan.arena + 1 + (plan.row_buffers if loops else 0)
@@ -96,11 +98,27 @@ def write_tasks(
     unit.table.params[step + RegionField.BYTES] = bytes_per_thread
 
 
-def _words(region: Region) -> list[int]:
-    """The words of the step from :data:`FUNCTION` on; :func:`write_tasks` replaces those that are 0.
+@contextmanager
+def _task_scope(unit: Unit, region: Region) -> Iterator[None]:
+    """A context for the statements of tasks, which use the scratch memory of their thread."""
+    threads_of_calls = unit.threads
+    if type(region.call_threads) is int:
+        unit.threads = 1
+    unit.scratch.task_start = region.task_bytes
+    unit.scratch.task_bytes = region.task_bytes
+    try:
+        yield
+    finally:
+        unit.scratch.task_start = None
+        unit.threads = threads_of_calls
 
-    Tasks are in the order of their priority, the longest chain of work from the task on, in the list of ready
-    tasks and in each list of successors.
+
+def _words_from_function(region: Region) -> list[int]:
+    """The words of the step from :data:`FUNCTION` on.
+
+    The fields from ``ENTRIES`` to ``BYTES``, and ``LIST`` of each task, are 0 until :func:`write_tasks` sets
+    them. The list of ready tasks and each list of successors are ordered by priority: the longest chain of
+    work from the task on.
     """
     tasks = region.tasks
     by_priority = sorted(range(len(tasks)), key=lambda number: (-tasks[number].chain_ns, number))
@@ -109,20 +127,25 @@ def _words(region: Region) -> list[int]:
     successor_lists: list[int] = []
     lists_start = RegionField.END + TaskField.END * len(tasks)
     for task, after in zip(tasks, successors([task.before for task in tasks]), strict=True):
-        task_words += [0, len(task.before), lists_start + len(successor_lists), len(after)]
+        fields = [0] * TaskField.END
+        fields[TaskField.PREDECESSORS] = len(task.before)
+        fields[TaskField.SUCCESSORS] = lists_start + len(successor_lists)
+        fields[TaskField.SUCCESSOR_COUNT] = len(after)
+        task_words += fields
         successor_lists += sorted(after, key=rank.__getitem__)
     ready = [number for number in by_priority if not tasks[number].before]
     head = [0] * RegionField.END
-    head[RegionField.THREADS], head[RegionField.TASKS] = region.call_threads, len(tasks)
+    head[RegionField.THREADS] = region.call_threads
+    head[RegionField.TASKS] = len(tasks)
     head[RegionField.READY] = lists_start + len(successor_lists)
     return [*head[FUNCTION:], *task_words, *successor_lists, len(ready), *ready]
 
 
 def _task_list(
-    unit: Unit, task: Sequence[Statement], run_in: Callable[[Entry, Sequence[Statement]], None]
+    unit: Unit, task: Sequence[Statement], emit_statements: Callable[[Entry, Sequence[Statement]], None]
 ) -> int:
     """Emit the step list of a task; returns the index of its head."""
     entry = Entry(unit, "task")
-    run_in(entry, task)
+    emit_statements(entry, task)
     assert entry.function is None, "all statements of a task are steps"
     return unit.table.begin_steps() if entry.first_list is None else entry.first_list

@@ -31,7 +31,7 @@ def _expanded(w: GraphWriter, x: Operand, shape: Sequence[int]) -> Operand:
 
 
 def _has_full_shape(function: ScalarFunction, node: Node, shape: Sequence[int]) -> bool:
-    """Whether the result has the op's shape, to which all inputs broadcast.
+    """Whether the nodes of ``function`` yield the op's broadcast shape without an Expand.
 
     If it depends on some of them only, each axis must be that of an input or of positions.
     """

@@ -48,7 +48,7 @@ def _product_add(w: GraphWriter, node: Node) -> Operand:
 
 
 def _integer_product(w: GraphWriter, node: Node) -> Operand:
-    """An 8-bit integer matrix product. The grouped weights are first rearranged to a matrix.
+    """An 8-bit integer matrix product; weights in groups along K are first reshaped to a matrix.
 
     They become unsigned, with the zero point 128: for signed weights, ONNX Runtime adds in 16 bits and
     saturates on processors without instructions for such products.

@@ -268,7 +268,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         return f"{lines}\n            barrier(CLK_LOCAL_MEM_FENCE);"
 
     def _table(self, name: str, first: str, end: str, length: int, by_window: bool) -> str:
-        """The lines that write a table of windows, or of the elements of a window.
+        """The lines that compute positions and offsets of windows, or of their elements, in local memory.
 
         Positions along an axis are added, and so are indices. One that is out of range has a position far
         before the tensor.

@@ -82,12 +82,12 @@ def side_of(value: str) -> str:
 
 @functools.cache
 def named() -> frozenset[str]:
-    """The parts that ``DUALFLOW_DISABLE`` names."""
+    """The parts of dualflow that ``DUALFLOW_DISABLE`` switches off."""
     return parts(os.environ.get(VARIABLE, ""))
 
 
 def parts(words: str) -> frozenset[str]:
-    """The parts that the text of ``DUALFLOW_DISABLE`` lists.
+    """The parts of dualflow listed in ``words``, the comma-separated text of ``DUALFLOW_DISABLE``.
 
     >>> sorted(parts("pool, linker,"))
     ['linker', 'pool']

@@ -86,7 +86,7 @@ class Callees:
         return call
 
     def _argument(self, x: Any) -> Any:
-        """``x``, converted when it is called if it is a Python function."""
+        """``x``; a Python function, alone or in a list, is wrapped so that a call converts it."""
         if type(x) in (list, tuple):
             return type(x)(map(self._argument, x))
         if python_function(x) is None:

@@ -38,7 +38,7 @@ class CreatedArray:
 
 
 class ItemAssignment(ast.Assign):
-    """The assignment to a variable in place of one to its item; its value is a call of ``with_item``.
+    """The statement ``x = with_item(value, x, key, ...)``, which replaces ``x[key] = value``.
 
     Attributes:
         array: the arrays that the variable is bound to.

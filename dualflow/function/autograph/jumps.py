@@ -33,7 +33,7 @@ class TestedFor(ast.For):
 
 
 class _Flags(NamedTuple):
-    """The flags of a loop.
+    """The names of the variables in place of a loop's ``break``, ``continue`` and ``return``.
 
     Attributes:
         left: set when the loop is left; None for a loop without ``break`` and ``return``.

@@ -63,9 +63,9 @@ def call_arrays(
 def device_values(
     sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
 ) -> list[Array | DeviceStorage]:
-    """The arrays of :func:`call_arrays` for a call on a device, which writes to none of them.
+    """The input arrays of a call on a device; tensors on the device keep their storage.
 
-    Those of tensors on the device stay there.
+    They are those of :func:`call_arrays`, but the call writes to none of them.
     """
     return [device_value(x) for x in _snapshot(sources, written, locks)]
 

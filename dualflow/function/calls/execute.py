@@ -148,7 +148,7 @@ def _update_on_device(
 def device_results(
     compiled: DeviceExecutable, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None
 ) -> tuple[tuple[EagerTensor, ...], list[EagerTensor]]:
-    """The outputs of a device program on the GPU, and the new value of each variable where its value is."""
+    """Run a device program; returns outputs on the GPU, and each variable's new value on its device."""
     results = compiled.run_on_device(values, effect_log)
     updated = [wrap(x) if isinstance(x, np.ndarray) else on_device(x) for x in results.updated]
     return tuple(map(on_device, results.outputs)), updated

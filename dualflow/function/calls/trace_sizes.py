@@ -126,7 +126,7 @@ class TraceSizes:
 
 
 class _Outside(NamedTuple):
-    """Values of outer traces for inputs of a trace inside them.
+    """The values of outer traces that are passed to the inputs of a trace inside them.
 
     Attributes:
         captured: for each input that captures a value, that value.

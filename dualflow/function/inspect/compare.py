@@ -144,7 +144,7 @@ def _median_seconds(run: Callable[[], object]) -> float:
 
 
 def _fused(kernel: KernelReport, listed: Mapping[Node, str]) -> Fused:
-    """The ops of a kernel, whose name is that in the listing."""
+    """The name in the listing, the ops and the source lines of a kernel."""
     nodes = kernel.nodes
     name = next((listed[node] for node in nodes if node in listed), kernel.name)
     lines = dict.fromkeys(map(line_label, sorted(origins_of(nodes))))

@@ -240,7 +240,7 @@ def _has_static_sizes(results: _Results) -> bool:
 
 
 def _differ_in_sizes_only(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
-    """Whether two results differ in sizes only, and the number of tensors doesn't depend on a pinned size."""
+    """Whether two results differ in sizes only, and the number of tensors is none of ``pinned`` sizes."""
     kinds = [[(len(x.shape), x.dtype) for x in results.specs] for results in (a, b)]
     counted = len(a.specs) > 1 and len(a.specs) in pinned.values()
     return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted

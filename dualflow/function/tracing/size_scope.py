@@ -164,7 +164,7 @@ class SizeScope(AbstractSizeScope):
 
 @contextmanager
 def guarded_sizes(tracer: Tracer, scope: SizeScope | None) -> Iterator[None]:
-    """In the block, Python code reads the dynamic sizes of a trace as those of ``scope``, unless it is None.
+    """A context in which Python code reads dynamic sizes of a trace as those of ``scope``, if it isn't None.
 
     After the block the scope is closed: sizes that Python code has kept are the numbers of the traced call.
 

@@ -310,7 +310,7 @@ class _Recipe(NamedTuple):
 def _recipes(
     graph: Graph, group_of: dict[Node, Group], candidates: set[Value], costs: CostModel
 ) -> dict[Value, _Recipe]:
-    """The recomputation of each candidate that is cheap, and reads one array that is no candidate."""
+    """The recipes of the candidates that are cheap to recompute from one array, itself no candidate."""
     recipes: dict[Value, _Recipe] = {}
     for node in graph.nodes:
         if node not in group_of or node.output not in candidates:

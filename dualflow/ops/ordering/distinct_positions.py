@@ -63,7 +63,7 @@ def _by_table(x: Any, least: int, size: int, results: int) -> Places:
 
 
 def _from(least: int, x: Any) -> Any:
-    """``x - least``, exact also where int64 overflows, since both wrap around."""
+    """``x - least`` modulo 2**64 as int64; exact, since the difference itself fits into int64."""
     keys = x.astype(np.int64)
     keys -= np.int64(least if least < 1 << 63 else least - (1 << 64))
     return keys

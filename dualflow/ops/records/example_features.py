@@ -225,7 +225,7 @@ def parse_sequence_example(
 
 
 def _ragged_steps(feature: RaggedFeature, entry: Entry, outputs: Any) -> Any:
-    """The ragged values of the steps of several sequences."""
+    """A ragged feature of steps, as a RaggedTensor whose outer axes are sequences and steps."""
     rows = _ragged(feature, entry, outputs, 1)
     counts = cast(next(outputs), rows.row_splits.dtype)
     return RaggedTensor.from_row_lengths(rows, counts, validate=False)

@@ -52,8 +52,9 @@ def iterations(executable, op, more):
 
 def buffer_place(executable, op, number):
     "Where the table has the number of a kernel's buffer; the first element's index is the next integer."
-    (kernel,) = [k for k in executable.program.kernels if op in [s.node.op.name for s in k.nest.steps]]
-    run = kernel_launch(kernel.nest, kernel.lanes)
+    nests = [(kernel.lowered_nest(), kernel.lanes) for kernel in executable.program.kernels]
+    ((nest, lanes),) = [x for x in nests if op in [step.node.op.name for step in x[0].steps]]
+    run = kernel_launch(nest, lanes)
     first = step_of(executable, op) + NUMBERS + len(run.parameters) + len(run.scalars)
     return first + 2 * (number % len(run.buffers))
 """

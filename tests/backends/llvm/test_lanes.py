@@ -18,7 +18,7 @@ def lanes(f: Callable[..., Any], *shape: int, dtype: str = "float32", vector_bit
     """The lanes of the one kernel of ``f`` with registers of ``vector_bits``."""
     executable = df.function(f).get_concrete_function(df.TensorSpec(shape, dtype)).compiled.executable
     (kernel,) = executable.program.kernels
-    return lanes_of(kernel.nest, vector_bits)
+    return lanes_of(kernel.lowered_nest(), vector_bits)
 
 
 def row_sum(x: Any) -> Any:
@@ -101,7 +101,8 @@ def test_rows_that_fit_into_a_register_run_side_by_side_in_several(
     spec = df.TensorSpec(shape, dtype)
     executable = df.function(f).get_concrete_function(spec).compiled.executable
     (kernel,) = executable.program.kernels
-    assert rows_side_by_side(kernel.nest, lanes_of(kernel.nest, 512), 512) == expected
+    nest = kernel.lowered_nest()
+    assert rows_side_by_side(nest, lanes_of(nest, 512), 512) == expected
 
 
 def test_one_short_row_runs_the_code_of_a_longer_one() -> None:

@@ -318,7 +318,7 @@ class _Quarantine:
         self._freed: deque[tuple[int, int, int]] = deque()
 
     def push(self, number: int, start: int, length: int) -> None:
-        """Add memory with its number in the table of buffers; unmaps the memory that was freed first."""
+        """Append a freed buffer, ``number`` in the table; if the queue is full, unmap the oldest."""
         with _lock.lock:
             self._freed.append((number, start, length))
             if len(self._freed) > _QUARANTINE:
