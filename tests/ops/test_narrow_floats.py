@@ -156,6 +156,14 @@ def test_casts_of_other_dtypes(dtype: str) -> None:
 # Programs
 
 
+@pytest.mark.parametrize("offset", [-(2.0**-40), 0.0, 2.0**-40])
+def test_a_compiled_cast_of_float64_rounds_by_way_of_float32_as_ml_dtypes_does(offset: float) -> None:
+    lower = np.arange(0x7F81, dtype=np.uint16).view(BRAIN).astype(np.float64)
+    x = lower * (1 + 2.0**-8 + offset)  # for powers of two, near the middle of two bfloat16
+    there = df.function(lambda x: df.cast(x, df.bfloat16))(df.constant(x))
+    np.testing.assert_array_equal(bits(there), x.astype(BRAIN).view(np.uint16))
+
+
 def test_machine_code_computes_with_it() -> None:
     f = df.function(lambda x: df.nn.softmax(df.exp(x) * 2 + x))
     f(df.ones([3, 5], df.bfloat16))

@@ -214,18 +214,19 @@ class _Times:
         interval, row = self._intervals[number], self._rows[number]
         inside = self._level(number)
         clocks = row[_RUNS] + 2 * self._clocks_inside(number)
-        seconds = max((row[_TOTAL] - self._clock * clocks) / 1e9, sum(s.seconds for s in inside))
+        seconds = max((row[_TOTAL] - self._clock * clocks) / 1e9, sum((s.seconds for s in inside), 0.0))
         iterations = sum(
             self._rows[n][_RUNS]
             for n in self._inside.get(number, ())
             if self._intervals[n].kind is IntervalKind.ITERATION
         )
+        longest = (row[_SLOWEST] - self._clock * clocks / row[_RUNS]) / 1e9  # with the clocks of a mean run
         return StepTime(
             _timed_kind(interval),
             None if interval.step is StepKind.TASKS else interval.node,
-            max(0.0, seconds),
+            seconds,
             runs=row[_RUNS],
-            slowest=max(0, row[_SLOWEST] - self._clock) / 1e9,
+            slowest=min(seconds, max(longest, seconds / row[_RUNS])),
             iterations=iterations,
             steps=tuple(inside),
         )

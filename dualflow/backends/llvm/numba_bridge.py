@@ -40,7 +40,8 @@ def as_njit(executable: Executable, captured: Sequence[Array] = ()) -> Any:
     It takes C-contiguous arrays of the shapes and dtypes that the graph was compiled for, and plain numbers
     too where the rank is 0. It returns new arrays, numbers where the rank is 0: one, or a tuple of several.
     Each call allocates its own memory, so it may be in a ``prange`` loop. Other types raise a TypingError
-    when Numba compiles the caller, other shapes an InvalidArgumentError when the call runs.
+    when Numba compiles the caller. Other shapes, and integers outside the range of their dtype, raise an
+    InvalidArgumentError when the call runs. The exception of a signal handler ends a loop of the graph.
 
     Args:
         executable: a compiled graph with one native part and no variables.
@@ -181,6 +182,14 @@ class _Call:
         if not isinstance(type, types.Array):
             target = numba.from_dtype(spec.dtype.dtype)
             number = context.cast(builder, value, type, target)
+            if isinstance(type, types.Integer) and isinstance(target, types.Integer):
+                with builder.if_then(self._wraps(value, type, number, target), likely=False):
+                    graph_name = self.bridge.executable.graph.name
+                    self._raise_now(
+                        InvalidArgumentError(
+                            f"{graph_name!r} takes {name}: {spec}, not an integer outside its range"
+                        )
+                    )
             stored = context.data_model_manager[target].as_data(builder, number)
             return builder.bitcast(cgutils.alloca_once_value(builder, stored), _POINTER)
         array = context.make_array(type)(context, builder, value)
@@ -194,6 +203,16 @@ class _Call:
                     InvalidArgumentError(f"{graph_name!r} was compiled for {name}: {spec}, not another shape")
                 )
         return builder.bitcast(array.data, _POINTER)
+
+    def _wraps(self, value: Any, source: Any, number: Any, target: Any) -> Any:
+        """Whether ``number``, which is ``value`` cast from ``source`` to ``target``, is another integer."""
+        builder = self.builder
+        back = self.context.cast(builder, number, target, source)
+        signs = [
+            builder.icmp_signed("<", x, ir.Constant(x.type, 0)) if t.signed else cgutils.false_bit
+            for x, t in ((value, source), (number, target))
+        ]
+        return builder.or_(builder.icmp_unsigned("!=", back, value), builder.xor(*signs))
 
     def _empty(self, type: types.Type, spec: TensorSpec) -> tuple[Any, Any]:
         """A new array and the address of its elements; for a number, the address of stack memory."""
@@ -241,7 +260,8 @@ class _Call:
                 failed = builder.icmp_signed("==", status, ir.Constant(_WORD, number))
                 with builder.if_then(failed):
                     self._raise_now(executable.failure(number))
-            self._raise_now(KeyboardInterrupt())  # the only other status: a signal is pending
+            # The only other status: a signal handler raised, and Python's error is set.
+            self.context.call_conv.return_exc(self.builder)
 
     def _raise_now(self, error: BaseException) -> None:
         self.context.call_conv.return_user_exc(self.builder, type(error), error.args)
@@ -252,6 +272,7 @@ _ACCEPTED_NUMBERS: Final = {
     types.Boolean: (types.Boolean,),
     types.Integer: (types.Boolean, types.Integer),
     types.Float: (types.Boolean, types.Integer, types.Float),
+    types.Complex: (types.Boolean, types.Integer, types.Float, types.Complex),
 }
 """The types of numbers that an argument of a type accepts: those that Numba can convert to it."""
 

@@ -148,6 +148,13 @@ def test_a_scalar_is_splatted_to_a_vector(elementwise):
     same(f(np.arange(8.0)), np.array([0.0, 0, 0, 0, 16, 20, 24, 28]))
 
 
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_cast_keeps_the_lanes_of_a_vector(lanes):
+    x = LlvmModule().function("f", VOID, [("x", F32.vector(8))]).args[0]
+    with pytest.raises(DTypeError, match=f"cannot be spread to {lanes} lanes"):
+        x.cast(F64.vector(lanes))
+
+
 def test_different_types_must_be_cast():
     x, y = LlvmModule().function("f", VOID, [("x", F32), ("y", F64)]).args
     with pytest.raises(DTypeError, match="float and double: cast one of them"):

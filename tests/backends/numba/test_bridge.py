@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -125,6 +127,34 @@ def test_bools_and_integers_cross_in_both_directions() -> None:
     assert every is False
 
 
+def test_complex_numbers_cross_in_both_directions() -> None:
+    square = df.function(lambda x: x * x).get_concrete_function(TensorSpec([], "complex64")).njit()
+
+    @numba.njit
+    def call() -> Any:
+        return square(1 + 2j), square(3.0), square(2), square(True)
+
+    assert call() == (-3 + 4j, 9, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [("int32", 2**32), ("int32", -(2**31) - 1), ("int64", np.uint64(2**63)), ("uint64", -1), ("uint8", 256)],
+)
+def test_an_integer_outside_the_range_of_its_dtype_is_an_error_of_the_call(dtype: str, number: int) -> None:
+    same = as_njit(compiled(lambda op, x: op("multiply", x, x), ([], dtype)))
+    assert same(type(number)(1)) == 1
+    with pytest.raises(InvalidArgumentError, match=f"'graph' takes x: {dtype}.*outside its range"):
+        same(number)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64"])
+def test_the_limits_of_a_dtype_are_in_its_range(dtype: str) -> None:
+    negated = as_njit(compiled(lambda op, x: op("negative", x), ([], dtype)))
+    for limit in (np.iinfo(dtype).min, np.iinfo(dtype).max):
+        assert int(negated(limit)) == int(-np.array(limit, dtype))
+
+
 def test_constants_and_captured_tensors_are_read_where_they_are() -> None:
     builder = GraphBuilder("graph")
     x = builder.argument(TensorSpec([6], "float32"))
@@ -181,6 +211,39 @@ def test_failing_calls_leak_nothing() -> None:
     fail(100)
     leaked_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert leaked_kib < 100 * rows * 2 * 4 / 1024 / 4
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_the_exception_of_a_signal_handler_reaches_the_caller(tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text("""
+import signal, numba, dualflow as df
+
+@df.function
+def count(limit):
+    return df.while_loop(lambda i: i < limit, lambda i: (i + 1,), (df.constant(0, df.int64),))
+
+counted = count.get_concrete_function(df.TensorSpec([], df.int64)).njit()
+
+@numba.njit
+def call(limit):
+    return counted(limit)
+
+def stop(number, frame):
+    raise TimeoutError("enough")
+
+print(call(3))  # compiled
+signal.signal(signal.SIGALRM, stop)
+try:
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    call(2**62)
+except TimeoutError as error:
+    print(error)
+""")
+    output = subprocess.run(
+        [sys.executable, program], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert output.stdout.split() == ["3", "enough"]
 
 
 def test_another_shape_is_an_error_of_the_call(half: Any) -> None:

@@ -56,7 +56,8 @@ def _emit_entry(module: LlvmModule, body: str) -> None:
     """Emit the entry function: a parallel loop over the batch.
 
     Its last arguments are the thread pool and the pool's function, ``pfor(pool, body, context, count,
-    chunk)``. If they are null, a product runs on one thread.
+    chunk)``. They are never null here: programs on one thread have no such step. The body gets null
+    ones where threads share whole products, so a product runs on one thread.
     """
     arguments = ("table", "x", "y", "out", "scratch", "pool", "pfor")
     function = module.function(NAME, VOID, [(name, PTR) for name in arguments])

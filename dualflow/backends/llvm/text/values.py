@@ -327,7 +327,7 @@ class EmittedValue:
         if source is type:
             return self
         if source.lanes != type.lanes:
-            return self.cast(type.scalar).splat(type.lanes)
+            return (self.cast(type.scalar) if source.lanes == 1 else self).splat(type.lanes)
         kinds = source.kind, type.kind
         if "w" in kinds:
             return self._from_brain().cast(type) if source.kind == "w" else self._to_brain(type)
@@ -354,7 +354,7 @@ class EmittedValue:
         return (self._convert("zext", wide) << 16).bitcast(F32.vector(self.type.lanes))
 
     def _to_brain(self, type: Type) -> EmittedValue:
-        """The nearest bfloat16, ties to even; nan stays nan."""
+        """The bfloat16 nearest to this number's float32 (as in ml_dtypes), ties to even; nan stays nan."""
         number = self.cast(F32.vector(type.lanes))
         bits = number.bitcast(number.type.as_int)
         even = (bits >> 16) & 1
