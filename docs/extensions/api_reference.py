@@ -104,4 +104,8 @@ def is_value(value: object) -> bool:
 
 def directive(path: str, value: object) -> str:
     """The directive by which autodoc describes a function or a class with its methods."""
-    return f".. autoclass:: {path}\n   :members:" if isinstance(value, type) else f".. autofunction:: {path}"
+    if not isinstance(value, type):
+        return f".. autofunction:: {path}"
+    fields = getattr(value, "_fields", ()) if "Attributes:" in (value.__doc__ or "") else ()
+    excluded = f"\n   :exclude-members: {', '.join(fields)}" if fields else ""
+    return f".. autoclass:: {path}\n   :members:{excluded}"

@@ -16,7 +16,7 @@ from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
 SPEC = df.TensorSpec([64, 8])
-FEW, MANY = 48, 96
+FEW, MANY = 64, 128
 ALWAYS_RUN = {"normalise", "matmul"}
 MAX_TEXTS = 24
 """The most kernels that differ, those of the first and the last steps included."""
