@@ -9,9 +9,9 @@ import numpy as np
 from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_long, load_arguments
-from dualflow.backends.llvm.row_group import RowGroup, concatenated, joined_scalars
+from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
-from dualflow.backends.llvm.text.tile_transpose import transposed
+from dualflow.backends.llvm.text.tile_transpose import concatenated, transposed
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import KernelLaunch

@@ -1,8 +1,9 @@
-"""Lowers a kernel's statements to LLVM IR: one function that runs a range of its outermost loop.
+"""Lowers a kernel's statements to LLVM IR: one function that runs a range of its outermost loop::
 
     void kernel(ptr context, i64 lo, i64 hi, i64 thread)
 
 ``context`` has three pointers: the buffer table, the kernel's slice of the parameter table, the status word.
+``thread`` selects the scratch memory.
 Sizes and indices of buffers are parameters, so the text depends on the statements alone.
 """
 
@@ -14,10 +15,11 @@ from typing import Any
 
 from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
 from dualflow.backends.llvm.maths.vector_maths import Maths
-from dualflow.backends.llvm.row_group import RowGroup, concatenated, halves_of_each
+from dualflow.backends.llvm.row_group import RowGroup, halves_of_each
 from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
 from dualflow.backends.llvm.text.builder import CountedIteration
+from dualflow.backends.llvm.text.tile_transpose import concatenated
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import kernel_statements as ks
@@ -56,7 +58,11 @@ class _ElementMaths(Maths):
 
 
 class KernelEmitter(KernelValues):
-    """Emits one kernel as the function ``name``; vector loops have ``lanes`` lanes."""
+    """Emits one kernel as the function ``name``; vector loops have ``lanes`` lanes.
+
+    This class emits loops, reductions and conditionals; registers, loop indices and accesses to elements are
+    in :class:`KernelValues`.
+    """
 
     def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
         super().__init__(module, launch, name, lanes)
@@ -75,8 +81,9 @@ class KernelEmitter(KernelValues):
             _EMITTERS[type(statement)](self, statement)
 
     def _for(self, loop: ks.For) -> None:
-        """Emit a loop; a vector loop has a masked tail, or is masked completely."""
-        start, stop, registers = self._bound(loop.begin), self._bound(loop.end), ks.carried(loop.body)
+        """Emit a loop; a vector loop has a masked tail, or is masked completely. Requires begin <= end."""
+        start, stop = self._bound(loop.begin), self._bound(loop.end)
+        registers = ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
             self._iteration(loop, self.builder.loop(start, stop, 1, self._values(registers)), registers)
         elif self.is_long:
@@ -98,16 +105,17 @@ class KernelEmitter(KernelValues):
 
         Vectors beyond ``stop`` are skipped.
         """
-        lanes, before, parts = self.lanes, self._values(registers), []
+        lanes, carried = self.lanes, self._values(registers)
+        by_vector = []
         self.lanes = self._tail_lanes
         for first in range(0, lanes, self.lanes):
             if self.lanes < lanes:
-                self._set(registers, [x.shuffle(range(first, first + self.lanes)) for x in before])
+                self._set(registers, [x.shuffle(range(first, first + self.lanes)) for x in carried])
             once = self.builder.at_most_once(begin + first if first else begin, stop, self._values(registers))
             self._iteration(loop, once, registers, stop)
-            parts.append(self._values(registers))
+            by_vector.append(self._values(registers))
         self.lanes = lanes
-        self._set(registers, [concatenated(pieces) for pieces in zip(*parts, strict=True)])
+        self._set(registers, [concatenated(pieces) for pieces in zip(*by_vector, strict=True)])
 
     @property
     def _tail_lanes(self) -> int:
@@ -212,10 +220,10 @@ class KernelEmitter(KernelValues):
     def _linear_index(self, index: Sequence[tuple[int, LaunchParameter]]) -> EmittedValue:
         """The element's linear index over the reduced loops, for each lane."""
         (first, _), *others = index
-        place = self.position(first)
+        linear = self.position(first)
         for loop, extent in others:
-            place = place * self._arguments.parameters[extent.number] + self.position(loop)
-        return place.splat(self._width)
+            linear = linear * self._arguments.parameters[extent.number] + self.position(loop)
+        return linear.splat(self._width)
 
     def _reduce_combine(self, statement: ks.ReduceCombine) -> None:
         left, right = self._values(statement.accumulator), self._values(statement.other)
@@ -259,32 +267,32 @@ class KernelEmitter(KernelValues):
         return [self._operand(o) for o in branch.results]
 
     def _repeat(self, repeat: Repeat) -> None:
-        b, last, count = self.builder, start_timer(self.builder), len(repeat.registers)
-        outer, self._outermost = self._outermost, self._outermost or repeat
-        stopped = self._number(KernelCheck("a signal was received", self._outermost))
-        true = b.constant(BOOL, True)
-        with b.while_loop([*map(self._operand, repeat.starts), self.zero, true]) as loop:
-            *carried, iterations, alive = loop.carried
+        builder = self.builder
+        last_poll = start_timer(builder)
+        outer = self._outermost
+        self._outermost = outer or repeat
+        signal_check = self._number(KernelCheck("a signal was received", self._outermost))
+        true = builder.constant(BOOL, True)
+        with builder.while_loop([*map(self._operand, repeat.starts), self.zero, true]) as loop:
+            *carried, iterations, no_failure = loop.carried
             self._set(repeat.registers, carried)
-            (proceed,) = self._branch(repeat.condition)
-            proceed = proceed & alive
-            loop.test(
-                proceed
-                if repeat.limit is None
-                else proceed & (iterations < self._arguments.parameters[repeat.limit.number])
-            )
-            after = self._branch(repeat.body)
+            (condition,) = self._branch(repeat.condition)
+            condition = condition & no_failure
+            if repeat.limit is not None:
+                condition = condition & (iterations < self._arguments.parameters[repeat.limit.number])
+            loop.test(condition)
+            next_values = self._branch(repeat.body)
 
             def poll() -> list[EmittedValue]:
-                poll_signals(self.module, b, last, self._arguments.status, stopped)
-                return [b.load(self._arguments.status, 0, I64).eq(0)]
+                poll_signals(self.module, builder, last_poll, self._arguments.status, signal_check)
+                return [builder.load(self._arguments.status, 0, I64).eq(0)]
 
-            (alive,) = b.if_else(
+            (no_failure,) = builder.if_else(
                 (iterations & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1), poll, lambda: [true]
             )
-            loop.next(*after, iterations + 1, alive)
+            loop.next(*next_values, iterations + 1, no_failure)
         self._outermost = outer
-        self._set(repeat.registers, loop.results[:count])
+        self._set(repeat.registers, loop.results[: len(repeat.registers)])
 
 
 _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {

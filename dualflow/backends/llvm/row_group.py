@@ -54,17 +54,6 @@ class RowGroup:
         return value.shuffle(range(number * self.lanes, (number + 1) * self.lanes))
 
 
-def concatenated(vectors: Sequence[EmittedValue]) -> EmittedValue:
-    """Vectors concatenated; their number is a power of two."""
-    pieces = list(vectors)
-    while len(pieces) > 1:
-        lanes = 2 * pieces[0].type.lanes
-        pieces = [
-            left.shuffle(range(lanes), right) for left, right in zip(pieces[::2], pieces[1::2], strict=True)
-        ]
-    return pieces[0]
-
-
 def joined_scalars(b: Builder, scalars: Sequence[EmittedValue]) -> EmittedValue:
     """A vector of scalars of one type."""
     vector = EmittedValue(b, scalars[0].type.vector(len(scalars)), "poison")

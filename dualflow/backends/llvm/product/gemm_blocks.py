@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, frozen, minimum
+from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, minimum
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import dataclass
 
@@ -68,7 +68,7 @@ def emit_blocks(
     copy = builder.offset(packed, size[Field.KC] * nr, element)
     lists = [builder.alloca(I64, length) for length in windows or ()]
     with builder.loop(low, high) as iteration:
-        block = frozen(iteration.index)
+        block = iteration.index.frozen()
         column_block = block.quotient(size[Field.M_BLOCKS])
         i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
         j = column_block * size[Field.NC]
@@ -77,7 +77,7 @@ def emit_blocks(
         # An empty K has one K block too, which writes the zeros.
         k_end = (size[Field.K] < 1).select(1, size[Field.K])
         with builder.loop(0, k_end, size[Field.KC]) as k_block:
-            p = frozen(k_block.index)
+            p = k_block.index.frozen()
             depth = minimum(size[Field.K] - p, size[Field.KC])
             accumulate = (p > 0).select(1, size[Field.ACCUMULATE])
             if windows:
@@ -89,7 +89,7 @@ def emit_blocks(
                 )
                 a_block = _copied_if_required(builder, table, size, start, copy, (depth, rows))
             with builder.while_loop([j]) as panel:
-                q = frozen(panel.carried[0])
+                q = panel.carried[0].frozen()
                 panel.test(q < j_end)
                 b_start = p * size[Field.B_ROW_STRIDE] + q * size[Field.B_COLUMN_STRIDE]
                 b_panel = builder.offset(b, b_start, element)

@@ -6,7 +6,7 @@ columns, a block of K has depth kc.
 
 Elements of A are loaded with their strides and broadcast to all lanes; rows of B are loaded as vectors,
 masked beyond the last column. Beyond the last row of C a tile repeats that row, and stores the same values
-twice.
+twice. Indices are frozen, which keeps LLVM from long searches for induction variables.
 """
 
 from __future__ import annotations
@@ -101,6 +101,25 @@ ARGUMENTS = (
     ("accumulate", I64),
 )
 """The arguments of every micro-kernel: pointers to the first elements, and the rows and columns of C."""
+
+
+class KernelArgs(NamedTuple):
+    """The values of :data:`ARGUMENTS` in a micro-kernel."""
+
+    table: EmittedValue
+    depth: EmittedValue
+    a: EmittedValue
+    a_row_stride: EmittedValue
+    a_column_stride: EmittedValue
+    b: EmittedValue
+    b_row_stride: EmittedValue
+    packed: EmittedValue
+    c: EmittedValue
+    rows: EmittedValue
+    columns: EmittedValue
+    accumulate: EmittedValue
+
+
 LISTS = (("row_offsets", PTR), ("runs", PTR))
 """More arguments if A is windows: offsets of rows, and of columns as :class:`ColumnRun`."""
 
@@ -123,11 +142,6 @@ def minimum(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
 def has_mask_registers(vector: Type) -> bool:
     """Whether vectors of this width have masks in registers; stores with other masks take tens of cycles."""
     return vector.bits * vector.lanes >= 512
-
-
-def frozen(value: EmittedValue) -> EmittedValue:
-    """The same integer by ``freeze``, which keeps LLVM from long searches for induction variables."""
-    return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
 
 
 def emit_tiles(
@@ -157,56 +171,46 @@ def emit_tiles(
     """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
     builder = function.builder
-    (
-        table,
-        depth,
-        a,
-        a_row_stride,
-        a_column_stride,
-        b,
-        b_row_stride,
-        packed,
-        c,
-        rows,
-        columns,
-        accumulate,
-        *lists,
-    ) = function.args
+    args = KernelArgs(*function.args[: len(ARGUMENTS)])
+    lists = function.args[len(ARGUMENTS) :]
+    depth, packed, rows, columns = args.depth, args.packed, args.rows, args.columns
     runs = lists[1] if windows else None
-    a_step = a_column_stride if runs is None else builder.load(runs, ColumnRun.STEP, I64)
-    c_row_stride, factor = (
-        field(builder, table, Field.C_ROW_STRIDE),
-        scale(builder, table, element).splat(lanes),
-    )
+    a_step = args.a_column_stride if runs is None else builder.load(runs, ColumnRun.STEP, I64)
+    c_row_stride = field(builder, args.table, Field.C_ROW_STRIDE)
+    factor = scale(builder, args.table, element).splat(lanes)
     vector = element.vector(lanes)
     vector_starts = [v * lanes for v in range(tile.vectors)]
     masks = [builder.iota(I32.vector(lanes)) < columns.cast(I32) - start for start in vector_starts]
     none = builder.constant(BOOL.vector(lanes), False)
-    accumulate_masks = [accumulate.ne(0).select(mask, none) for mask in masks]
+    accumulate_masks = [args.accumulate.ne(0).select(mask, none) for mask in masks]
     nr = builder.constant(I64, tile.vectors * lanes)
     loop = _DepthLoop(builder, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
     with builder.loop(0, rows, tile.rows) as iteration:
         i = iteration.index
         rows_in_tile = [minimum(rows - i - 1, r) for r in range(tile.rows)]
         if windows:
-            a_offsets = [frozen(builder.load(lists[0], i + r, I64)) for r in rows_in_tile]
+            a_offsets = [builder.load(lists[0], i + r, I64).frozen() for r in rows_in_tile]
         else:
-            a_offsets = [frozen(r * a_row_stride) for r in rows_in_tile]
-        c_rows = [builder.offset(c, frozen((i + r) * c_row_stride), element) for r in rows_in_tile]
+            a_offsets = [(r * args.a_row_stride).frozen() for r in rows_in_tile]
+        c_rows = [builder.offset(args.c, ((i + r) * c_row_stride).frozen(), element) for r in rows_in_tile]
         c_vectors = [builder.offset(c_row, start, element) for c_row in c_rows for start in vector_starts]
         for address in c_vectors:  # loaded by the time that the sums are computed
             builder.prefetch(address)
-        a_rows = _ARows(a if windows else builder.offset(a, frozen(i * a_row_stride), element), a_offsets)
+        a_start = args.a if windows else builder.offset(args.a, (i * args.a_row_stride).frozen(), element)
+        a_rows = _ARows(a_start, a_offsets)
         if packing:
             sums = builder.if_else(
-                i.eq(0) & b.cast(I64).ne(packed.cast(I64)),
-                partial(loop.emit, a_rows, b, b_row_stride, copy=True),
+                i.eq(0) & args.b.cast(I64).ne(packed.cast(I64)),
+                partial(loop.emit, a_rows, args.b, args.b_row_stride, copy=True),
                 partial(loop.emit, a_rows, packed, nr, copy=False),
             )
         else:
-            sums = loop.emit(a_rows, b, b_row_stride, copy=False)
+            sums = loop.emit(a_rows, args.b, args.b_row_stride, copy=False)
         # All of C is read before it is written, since a row may be repeated.
-        old = [builder.load(*at, vector, mask) for at, mask in _with_masks(c_vectors, accumulate_masks)]
+        old = [
+            builder.load(address, 0, vector, mask)
+            for address, mask in zip(c_vectors, accumulate_masks * tile.rows, strict=True)
+        ]
         new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
         stores = list(zip(new, c_vectors, masks * tile.rows, strict=True))
         if has_mask_registers(vector):
@@ -227,6 +231,10 @@ def _store_all(
     for value, address, mask in stores:
         builder.store(value, address, 0, mask)
     return []
+
+
+_ColumnLoop = Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]]
+"""Emits the loop over columns of A, from an address on; the arguments: address, length, carried values."""
 
 
 class _ARows(NamedTuple):
@@ -270,7 +278,7 @@ class _DepthLoop:
         builder, tile = self.builder, self.tile
         vector = self.element.vector(self.masks[0].type.lanes)
 
-        def accumulate(
+        def add_columns(
             a: EmittedValue, length: EmittedValue, carried: list[EmittedValue]
         ) -> list[EmittedValue]:
             """Emit the loop over ``length`` columns of A of equal stride, from the address ``a`` on."""
@@ -294,13 +302,18 @@ class _DepthLoop:
                 sums = [products.add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
                 next_column = builder.offset(a_column, self.a_step, self.element)
                 step.next(next_column, builder.offset(b_row, b_row_stride, self.element), target, *sums)
-            return step.results[1:]
+            _, *after = step.results
+            return after
 
         zeros = [builder.constant(vector, 0.0)] * (tile.rows * tile.vectors)
         initial = [b, self.packed, *zeros]
         if self.runs is None:
-            return accumulate(a_rows.start, self.depth, initial)[2:]
-        return _over_runs(builder, a_rows.start, self.depth, self.runs, self.element, initial, accumulate)[2:]
+            _, _, *sums = add_columns(a_rows.start, self.depth, initial)
+        else:
+            _, _, *sums = _over_runs(
+                builder, a_rows.start, self.depth, self.runs, self.element, initial, add_columns
+            )
+        return sums
 
 
 def _over_runs(
@@ -310,9 +323,9 @@ def _over_runs(
     runs: EmittedValue,
     element: Type,
     initial: list[EmittedValue],
-    accumulate: Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]],
+    add_columns: _ColumnLoop,
 ) -> list[EmittedValue]:
-    """Emit a loop over the runs of A's columns: calls ``accumulate(address, length, carried)`` for each."""
+    """Emit a loop over the runs of A's columns: calls ``add_columns(address, length, carried)`` for each."""
     other_length = builder.load(runs, ColumnRun.EACH, I64)
     first_length = builder.load(runs, ColumnRun.FIRST, I64)
     with builder.while_loop([builder.constant(I64, 0), first_length, runs, *initial]) as iteration:
@@ -320,9 +333,10 @@ def _over_runs(
         iteration.test(done < depth)
         length = minimum(depth - done, run_length)
         start = builder.offset(a, builder.load(run, ColumnRun.OFFSETS, I64), element)
-        results = accumulate(start, length, carried)
+        results = add_columns(start, length, carried)
         iteration.next(done + length, other_length, builder.offset(run, 1, I64), *results)
-    return iteration.results[3:]
+    _, _, _, *after = iteration.results
+    return after
 
 
 def emit_dot(
@@ -341,32 +355,28 @@ def emit_dot(
     """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
     builder = function.builder
-    table, depth, a, a_row_stride, _, b, _, _, c, rows, _, accumulate, *_ = function.args
-    c_row_stride, factor = field(builder, table, Field.C_ROW_STRIDE), scale(builder, table, element)
+    args = KernelArgs(*function.args[: len(ARGUMENTS)])
+    depth, rows, c = args.depth, args.rows, args.c
+    c_row_stride = field(builder, args.table, Field.C_ROW_STRIDE)
+    factor = scale(builder, args.table, element)
     vector = element.vector(lanes)
     zeros = [builder.constant(vector, 0.0)] * rows_at_once
     with builder.loop(0, rows, rows_at_once) as iteration:
         i = iteration.index
-        row_indices = [frozen(i + minimum(rows - i - 1, r)) for r in range(rows_at_once)]
-        a_rows = [builder.offset(a, row * a_row_stride, element) for row in row_indices]
+        row_indices = [(i + minimum(rows - i - 1, r)).frozen() for r in range(rows_at_once)]
+        a_rows = [builder.offset(args.a, row * args.a_row_stride, element) for row in row_indices]
         with builder.loop(0, depth, lanes, carried=zeros) as step:
             mask = builder.first_lanes(depth - step.index, lanes)
-            b_part = builder.load(b, step.index, vector, mask)
+            b_part = builder.load(args.b, step.index, vector, mask)
             a_parts = [builder.load(a_row, step.index, vector, mask) for a_row in a_rows]
             lefts, right = map(products.left, a_parts), products.right(b_part)
             step.next(*[products.add(x, right, total) for x, total in zip(lefts, step.carried, strict=True)])
         old = [
-            accumulate.ne(0).select(builder.load(c, row * c_row_stride, element), 0.0) for row in row_indices
+            args.accumulate.ne(0).select(builder.load(c, row * c_row_stride, element), 0.0)
+            for row in row_indices
         ]
         sums = [total.reduce(operator.add) for total in step.results]
         new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
         for value, row in zip(new, row_indices, strict=True):
             builder.store(value, c, row * c_row_stride)
     builder.ret()
-
-
-def _with_masks(
-    addresses: list[EmittedValue], masks: list[EmittedValue]
-) -> list[tuple[tuple[EmittedValue, int], EmittedValue]]:
-    """The addresses of vectors, row by row, each with the mask of its columns."""
-    return [((address, 0), masks[i % len(masks)]) for i, address in enumerate(addresses)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, field, frozen, minimum
+from dualflow.backends.llvm.product.gemm_kernel import Field, field, minimum
 from dualflow.backends.llvm.text import I64, PTR, VOID, LlvmModule, Type
 from dualflow.backends.llvm.text.tile_transpose import transposed
 
@@ -26,15 +26,15 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     side = 128 // element.bits
     transposed_depth = row_stride.eq(1).select(depth & -side, 0)
     with builder.loop(0, columns, lanes) as group:
-        offsets = [frozen(minimum(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
+        offsets = [(minimum(columns - 1, group.index + i) * column_stride).frozen() for i in range(lanes)]
         b_columns = [builder.offset(b, offset, element) for offset in offsets]
         with builder.loop(0, transposed_depth, side) as step:
-            p = frozen(step.index)
+            p = step.index.frozen()
             parts = [builder.load(column, p, element.vector(side)) for column in b_columns]
             for i, row in enumerate(transposed(parts)):
                 builder.store(row, packed, (p + i) * width + group.index)
     with builder.loop(transposed_depth, depth) as step, builder.loop(0, columns) as column:
-        p, j = frozen(step.index), frozen(column.index)
+        p, j = step.index.frozen(), column.index.frozen()
         builder.store(builder.load(b, p * row_stride + j * column_stride, element), packed, p * width + j)
     builder.ret()
 
@@ -52,7 +52,7 @@ def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
         field(builder, table, Field.COPY_STRIDE),
     )
     with builder.loop(0, depth) as step, builder.loop(0, rows, lanes) as group:
-        p, i = frozen(step.index), frozen(group.index)
+        p, i = step.index.frozen(), group.index.frozen()
         value = builder.load(
             a, p * column_stride + i, element.vector(lanes), builder.first_lanes(rows - i, lanes)
         )

@@ -19,7 +19,7 @@ def transposed(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
         d0 d1 d2 d3               b2 d2 b3 d3               a3 b3 c3 d3
     """
     side = rows[0].type.lanes
-    interleaved = [_concatenated(rows[i::side]) for i in range(side)]
+    interleaved = [concatenated(rows[i::side]) for i in range(side)]
     lanes, half = interleaved[0].type.lanes, side // 2
     low = [i - i % side + i % side // 2 + (lanes if i % 2 else 0) for i in range(lanes)]
     high = [i + half for i in low]
@@ -29,7 +29,7 @@ def transposed(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
     return interleaved
 
 
-def _concatenated(parts: Sequence[EmittedValue]) -> EmittedValue:
+def concatenated(parts: Sequence[EmittedValue]) -> EmittedValue:
     """Vectors concatenated; their number is a power of two."""
     while len(parts) > 1:
         order = range(2 * parts[0].type.lanes)
