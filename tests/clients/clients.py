@@ -87,7 +87,9 @@ CLIENTS: Final = {
         ),
     ),
     "keras-hub": Client(_HUB, 26, program="keras_hub_models.py", tensorflow=26),
-    "opt_einsum": Client("opt_einsum==3.4.0", 7756, tests="opt_einsum/tests", tensorflow=7756),
+    "opt_einsum": Client(
+        "opt_einsum==3.4.0 autograd==1.9.1", 7756, tests="opt_einsum/tests", tensorflow=7756
+    ),
     "pennylane": Client(
         "pennylane==0.45.1 pennylane_lightning==0.45.0 autograd==1.9.1 autoray==0.11.0 cachetools==8.0.2 "
         "diastatic-malt==2.15.3 astunparse==1.6.3 gast==0.7.0 termcolor==3.3.0 six==1.17.0 tomlkit==0.15.2 "
