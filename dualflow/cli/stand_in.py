@@ -107,7 +107,7 @@ class _NamespaceLoader(Loader):
 
 
 def _namespace(name: str, root: ModuleType) -> ModuleType:
-    """dualflow's namespace for the full name of a module of TensorFlow, which is below ``root``."""
+    """The namespace of dualflow that replaces TensorFlow's module ``name``; ``root`` replaces TensorFlow."""
     parent, _, child = name.rpartition(".")
     if not parent:
         return root if name == _NAME else keras_2()

@@ -22,7 +22,7 @@ _NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "de
 
 
 class AbsentName(NamedTuple):
-    """A row of the table: the namespace, the name, and the advice, if there is any."""
+    """A name of TensorFlow that dualflow lacks: its namespace, the name, and the advice, if any."""
 
     section: str
     name: str

@@ -9,8 +9,8 @@ Sizes and indices of buffers are parameters, so the text depends on the statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
@@ -107,15 +107,25 @@ class KernelEmitter(KernelValues):
         """
         lanes, carried = self.lanes, self._values(registers)
         by_vector = []
-        self.lanes = self._tail_lanes
-        for first in range(0, lanes, self.lanes):
-            if self.lanes < lanes:
-                self._set(registers, [x.shuffle(range(first, first + self.lanes)) for x in carried])
-            once = self.builder.at_most_once(begin + first if first else begin, stop, self._values(registers))
-            self._iteration(loop, once, registers, stop)
-            by_vector.append(self._values(registers))
-        self.lanes = lanes
+        with self._narrowed(self._tail_lanes):
+            for first in range(0, lanes, self.lanes):
+                if self.lanes < lanes:
+                    self._set(registers, [x.shuffle(range(first, first + self.lanes)) for x in carried])
+                start = begin + first if first else begin
+                once = self.builder.at_most_once(start, stop, self._values(registers))
+                self._iteration(loop, once, registers, stop)
+                by_vector.append(self._values(registers))
         self._set(registers, [concatenated(pieces) for pieces in zip(*by_vector, strict=True)])
+
+    @contextmanager
+    def _narrowed(self, lanes: int) -> Iterator[None]:
+        """A context in which vectors have ``lanes`` lanes."""
+        outer = self.lanes
+        self.lanes = lanes
+        try:
+            yield
+        finally:
+            self.lanes = outer
 
     @property
     def _tail_lanes(self) -> int:

@@ -48,7 +48,7 @@ def _has_full_shape(function: ScalarFunction, node: Node, shape: Sequence[int]) 
 
 
 def _sizes_before_expand(value: Value) -> tuple[int, ...]:
-    """The sizes of an operand, which is not expanded for elementwise ops."""
+    """The sizes of an operand without its Expand, since elementwise ops of ONNX broadcast."""
     while value.node is not None and value.node.op is WITH_SHAPE:
         value = value.node.inputs[0]
     return sizes_of(value)

@@ -240,7 +240,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
     # Windows
 
     def _window_memory(self) -> str:
-        """The tables of a tile, for its rows and its inner axis: indices, and positions in the tensor."""
+        """The declarations of a tile's local memory for the positions and offsets of windows and elements."""
         if not self.form.window_axes:
             return ""
         lines, stride = [], "channels"
@@ -255,13 +255,13 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         return "\n".join(lines)
 
     def _row_table(self) -> str:
-        """The lines that write the table of the rows of a tile."""
+        """The lines that compute positions and offsets of a tile's rows."""
         if not self.form.window_axes:
             return ""
         return self._table("row", "first_row", "rows", self.tile.height, self.form.by_window)
 
     def _inner_table(self) -> str:
-        """The lines that write the table of inner positions, which members wait for."""
+        """The lines that compute positions and offsets along the inner axis, and a barrier."""
         if not self.form.window_axes:
             return ""
         lines = self._table("inner", "first", "inner", self.tile.depth, not self.form.by_window)

@@ -100,7 +100,7 @@ _BUILT_IN: Final = type(len)
 def _in_scope(
     function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Call a built-in that reads the caller's variables, such as ``eval``, with those of ``names``."""
+    """Call a built-in that reads variables of its caller, such as ``eval``; they are in ``names``."""
     evaluates = function in (eval, exec)
     if len(args) + len(kwargs) > (1 if evaluates else 0):  # the caller passes namespaces of its own
         return function(*args, **kwargs)

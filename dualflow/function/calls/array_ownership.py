@@ -76,7 +76,7 @@ def device_value(tensor: Any) -> Array | DeviceStorage:
 
 
 def _snapshot(sources: Sequence[Any], written: Sequence[int], locks: Sequence[WriteLock]) -> list[Any]:
-    """The tensors of a call: those of the locks, and one atomic snapshot of the other variables."""
+    """The tensors that a call reads: for locked variables the locks' tensors, for others one snapshot."""
     tensors = list(sources)
     for i, lock in zip(written, locks, strict=True):
         tensors[i] = lock.tensor

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 class DeviceOutputs(Protocol):
-    """The outputs of a program on the device; the new values of variables, each where its value is."""
+    """The results of a device program: outputs on the device, and each variable's new value on its device."""
 
     outputs: Sequence[DeviceStorage]
     updated: Sequence[Array | DeviceStorage]
@@ -135,7 +135,7 @@ def _update_on_device(
     locks: Sequence[WriteLock],
     effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
-    """As :func:`_update`; each variable stays where it is."""
+    """As :func:`_update`, but each variable's new value stays on the variable's device."""
     values = device_values(inputs, written, locks)
     with span("kernels", compiled.inputs.name):
         outputs, updated = device_results(compiled, values, effect_log)

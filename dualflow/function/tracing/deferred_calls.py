@@ -221,7 +221,7 @@ def _with_dynamic_sizes(
     constants: set[int],
     pinned: Mapping[tuple[int, int], int],
 ) -> _Results:
-    """``results``, where a size that changes with the sizes of the call is dynamic.
+    """``results`` with each size dynamic that depends on sizes of the call.
 
     Two numbers don't distinguish ``minimum(n, 3)`` from 3.
     """

@@ -283,7 +283,7 @@ class _Allocation:
 
 
 class _BufferTable:
-    """The descriptions of buffers by address, which the fault handler reads."""
+    """The table in which the fault handler finds the description of the buffer at an address."""
 
     def __init__(self) -> None:
         self.table = np.zeros((_MAX_BUFFERS, 4), np.int64)
@@ -291,7 +291,7 @@ class _BufferTable:
         self._unused = list(range(_MAX_BUFFERS - 1, -1, -1))
 
     def add(self, start: int, length: int, text: str) -> int:
-        """Add an entry; returns its number, or ``_MAX_BUFFERS`` if the table is full."""
+        """Add an entry; returns its index, or ``_MAX_BUFFERS`` if the table is full."""
         with _lock.lock:
             number = self._unused.pop() if self._unused else _MAX_BUFFERS
         self.replace(number, start, length, text)
@@ -312,7 +312,7 @@ class _BufferTable:
 
 
 class _Quarantine:
-    """A queue of freed memory, which stays protected until much other memory was freed."""
+    """A queue of freed buffers: each stays protected until :data:`_QUARANTINE` more are freed."""
 
     def __init__(self) -> None:
         self._freed: deque[tuple[int, int, int]] = deque()
