@@ -281,7 +281,8 @@ def test_kernels_of_a_deep_chain_are_no_longer_than_those_of_a_shallow_one(
 
         f = df.function(df.autodiff.grad(chain) if differentiate else chain)
         program = f.get_concrete_function(MATRIX).compiled.executable.program
-        return max(len(k.nest.steps) for k in program.kernels), max(k.nest.stages for k in program.kernels)
+        nests = [kernel.lowered_nest() for kernel in program.kernels]
+        return max(len(nest.steps) for nest in nests), max(nest.stages for nest in nests)
 
     steps, stages = longest(40)
     assert steps <= longest(20)[0] < 40

@@ -110,7 +110,7 @@ def test_the_cost_model_reports_what_later_stages_compute_again(far_byte_cost, s
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels
-    assert bool(kernel.nest.scratch_values) is stored
+    assert bool(kernel.lowered_nest().scratch_values) is stored
 
 
 @pytest.mark.parametrize(("near", "stored"), [(40 * 4, True), (40 * 4 - 1, False)])
@@ -120,7 +120,7 @@ def test_later_stages_load_rows_that_fit_the_nearest_cache(near, stored):
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels
-    assert bool(kernel.nest.scratch_values) is stored
+    assert bool(kernel.lowered_nest().scratch_values) is stored
 
 
 def test_options_do_not_change():

@@ -33,7 +33,7 @@ def run(f: Callable[..., Any], *shapes: list[int]) -> KernelLaunch:
     """The one kernel of a function of float32 tensors, and what it is given."""
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
     (kernel,) = concrete.compiled.executable.program.kernels
-    return kernel_launch(kernel.nest, 16)
+    return kernel_launch(kernel.lowered_nest(), 16)
 
 
 def kinds(statements: tuple[KernelStatement, ...]) -> list[type]:

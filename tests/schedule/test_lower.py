@@ -51,5 +51,5 @@ def test_a_costly_value_of_a_fold_of_columns_is_stored_a_vector_at_a_time(shape)
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     executable = build(df.function(chain).get_concrete_function(x).optimised_graph, CompileOptions())
     (kernel,) = executable.program.kernels
-    assert [v.node.op.name for v in kernel.nest.scratch_values] == ["tanh", "exp"]
+    assert [v.node.op.name for v in kernel.lowered_nest().scratch_values] == ["tanh", "exp"]
     np.testing.assert_allclose(executable.run([x])[0], chain(df.constant(x)).numpy(), rtol=1e-5)

@@ -53,7 +53,7 @@ def run(f: Function, *shape: int, rows: int) -> KernelLaunch:
     """The one kernel of a function of a float32 tensor, with `rows` rows side by side."""
     concrete = df.function(f).get_concrete_function(df.TensorSpec(shape))
     (kernel,) = concrete.compiled.executable.program.kernels
-    return kernel_launch(kernel.nest, 16, rows)
+    return kernel_launch(kernel.lowered_nest(), 16, rows)
 
 
 def values(rows: int, columns: int, dtype: str = "float32") -> np.ndarray:

@@ -35,7 +35,7 @@ def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
     """The one kernel of a function."""
     concrete = df.function(f).get_concrete_function(*specs)
     (launch,) = concrete.compiled.executable.program.kernels
-    return kernel_launch(launch.nest, 16).kernel
+    return kernel_launch(launch.lowered_nest(), 16).kernel
 
 
 def exact(compute: Compute) -> bool:

@@ -19,7 +19,7 @@ from dualflow.schedule.structure import structure
 def kernels(f: Callable[..., Any], *specs: df.TensorSpec) -> list[Kernel]:
     """The kernels of a function, in order."""
     concrete = df.function(f, backend="llvm").get_concrete_function(*specs)
-    return [kernel_launch(k.nest, 16).kernel for k in concrete.compiled.executable.program.kernels]
+    return [kernel_launch(k.lowered_nest(), 16).kernel for k in concrete.compiled.executable.program.kernels]
 
 
 def kernel(f: Callable[..., Any], *shape: int, dtype: Any = df.float32) -> Kernel:
