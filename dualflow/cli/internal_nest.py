@@ -166,7 +166,7 @@ def _pairs(shallow: Any, tree: Any, check_types: bool, path: Path = ()) -> Itera
 
 
 def _children(structure: Any) -> list[tuple[Any, Any]]:
-    """The pairs of key, name or index and part of a container; those of a dict are sorted by key."""
+    """The ``(key, child)`` pairs of a container; a key is a dict's (sorted), a field's name or an index."""
     opened = open_branch(list(structure) if isinstance(structure, range) else structure)
     assert opened is not None, "it is nested"
     _, keys, parts = opened

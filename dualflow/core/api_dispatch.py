@@ -138,7 +138,7 @@ def _handled(
 def by_rule(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """What a call that raised ``error`` computes by a target, or by the rule of the composite's class.
+    """The result of a call that raised ``error``: of a registered target, else of the composite's rule.
 
     Raises:
         CompositeError: no target and no rule computes it; also where code of dualflow has read an attribute

@@ -15,7 +15,7 @@ from dualflow.data.stage import INFINITE, UNKNOWN, IndexedRows, Stage, StageIter
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumbersStage(Stage):
-    """The integers from 0 to ``count``, as indices of rows; endless if it is ``INFINITE``."""
+    """The integers below ``count``, as indices of rows; endless if it is ``INFINITE``."""
 
     count: int
 

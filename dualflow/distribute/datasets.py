@@ -89,7 +89,7 @@ def distribute(dataset: Any, group: ReplicaGroup) -> Any:
 
 
 def shares_batches(dataset: Any, workers: int) -> bool:
-    """Whether all workers read the same batches, of each of which a worker takes its rows."""
+    """Whether all workers read the same batches, and each takes its share of the rows."""
     policy = _policy_of(dataset)
     if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE) or is_distributed(dataset):
         return False

@@ -82,7 +82,7 @@ def pop_lock(variable: Any, lock: Holder, outer: Holder) -> None:
 
 
 def put_back(variable: Any, holder: Holder) -> bool:
-    """Move the tensor of ``holder`` back into the variable; False if it isn't the substitute any more."""
+    """Move the tensor of ``holder`` back into the variable; False if ``holder`` is not its substitute."""
     try:
         if variable._substitute is holder:
             variable._tensor = holder.tensor

@@ -273,7 +273,7 @@ class Backend(Protocol):
         ...
 
     def footprint(self, graph: Graph, *, in_order: bool = True) -> Footprint:
-        """The memory that a call of ``graph`` takes, whose passes have run.
+        """The memory that a call of ``graph``, an optimised graph, takes.
 
         Symbolic sizes are those of arguments. ``in_order``: its calls run one after another, as those of a
         graph with a memory budget do.

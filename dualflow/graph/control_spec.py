@@ -138,7 +138,7 @@ class LoopSpec(BodySpec):
         return replace(self, body=graphs[-1], condition=graphs[0] if self.condition is not None else None)
 
     def as_new_loop(self, **changes: Any) -> LoopSpec:
-        """This loop with ``changes`` that alter its results, so that no derivation connects the two."""
+        """This loop with ``changes`` that alter its results; :meth:`has_outputs_of` is false for the two."""
         return replace(self, derivation=new_derivation(), **changes)
 
     def with_more_stacks(self, body: Graph) -> LoopSpec:

@@ -64,7 +64,7 @@ def _entries(key: Any, batch: Shape) -> list[Any]:
 
 
 def _own_keys(keys: Sequence[Any], own: Shape, batch: Shape) -> list[Any]:
-    """The entries of an index that apply to the batch of a part, which broadcasts to the whole batch.
+    """The entries of an index for one part, whose batch shape ``own`` broadcasts to ``batch``.
 
     The part lacks the first axes, or has size 1 where the whole batch has more.
     """

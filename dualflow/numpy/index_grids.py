@@ -154,7 +154,7 @@ def diag_indices(n: IntLike, ndim: IntLike = 2) -> tuple[Tensor, ...]:
 
 
 def diag_indices_from(arr: TensorLike) -> tuple[Tensor, ...]:
-    """The indices of the main diagonal of ``arr``, whose axes have one size.
+    """The indices of the main diagonal of ``arr``, whose axes are of equal size.
 
     Args:
         arr: a tensor of two axes or more, all of one size.

@@ -244,7 +244,7 @@ _KIND_ORDER: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 def _as_operand(x: Any, dtype: Any) -> Any:
-    """An array as a tensor of ``dtype``, that of the tensors, unless the array's kind is a higher one."""
+    """``x`` as a tensor of ``dtype``, that of the tensors; unchanged if no array, or of a higher kind."""
     if isinstance(x, _ARRAYS) and _KIND_ORDER[as_dtype(x.dtype).kind] <= _KIND_ORDER[dtype.kind]:
         return operand(x, dtype)
     return x

@@ -47,7 +47,7 @@ def reject_strings(op: Op, inputs: tuple[Any, ...]) -> None:
 
 
 def run_widened(op: Op, cast: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], engine: Engine) -> Any:
-    """Run an op on tensors of which some are of narrow floats.
+    """Run an op, some of whose inputs are narrow floats, in float32, and cast the results back.
 
     Raises:
         DTypeError: floats of 8 bits, which no op computes with.

@@ -72,7 +72,7 @@ class TextMaths(ABC, Generic[V]):
 
     @abstractmethod
     def expression(self, dtype: DType, text: str) -> V:
-        """A new value with a name of its own."""
+        """A new named value, whose definition is the expression ``text``."""
 
     @abstractmethod
     def constant(self, number: float, dtype: DType) -> V:

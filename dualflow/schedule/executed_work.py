@@ -68,7 +68,7 @@ def work_ratio(runs: Iterable[tuple[KernelLaunch, Nest]]) -> float:
 
 
 def _statements(launch: KernelLaunch, body: Sequence[KernelStatement], edges: Edges) -> float:
-    """The additions of one execution of ``body``."""
+    """The cost of one execution of ``body``, in units of an addition."""
     return sum([_statement(launch, statement, edges) for statement in body])
 
 

@@ -51,7 +51,7 @@ class SlidingWindows(NamedTuple):
 
     @property
     def has_static_filter(self) -> bool:
-        """Whether all numbers but the sizes of the tensor, its padding and the number of windows are ints."""
+        """Whether the channels, and the length, stride and dilation of windows along each axis are static."""
         return is_static([self.channels, *[n for a in self.axes for n in (a.stride, a.length, a.dilation)]])
 
 

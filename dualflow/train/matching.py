@@ -108,5 +108,5 @@ def _match_slots(
 
 
 def parents_in(saved: Sequence[SavedNode]) -> dict[int, list[int]]:
-    """The nodes that have a node as a child or a slot, by its number."""
+    """The numbers of the parents of each node, by its number; variables of optimizers are children, too."""
     return parents_of([*n.children.values(), *(slot.node for slot in n.slots)] for n in saved)

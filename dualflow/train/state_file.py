@@ -22,7 +22,7 @@ _FORMAT: Final = "dualflow checkpoint state"
 
 @dataclass(frozen=True)
 class CheckpointState:
-    """The content of a state file, with absolute paths or paths from the folder's.
+    """The content of a state file; paths are absolute, or relative to its folder.
 
     Attributes:
         model_checkpoint_path: the last checkpoint.

@@ -35,7 +35,7 @@ def compile(computation: Callable[..., Any], inputs: Sequence[Any] | None = None
 
 @contextmanager
 def jit_scope(compile_ops: bool = True, separate_compiled_gradients: bool = False) -> Iterator[None]:
-    """A context of a function that is compiled, as every function is.
+    """A context manager that changes nothing: every function is compiled.
 
     Args:
         compile_ops: must be True: compiled functions have no parts that are not.

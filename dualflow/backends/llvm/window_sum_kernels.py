@@ -54,7 +54,7 @@ class SumField(IntEnum):
 
 
 class FilterRow(NamedTuple):
-    """The constants in the code of a kernel, by which kernels differ.
+    """The compile-time constants of a kernel for sums of windows; each record has a kernel of its own.
 
     Attributes:
         windows: the number of adjacent windows whose sums are in registers.
@@ -105,7 +105,7 @@ def launch_parameters(sliding: SlidingWindows, streamed: bool) -> list[int]:
 
 
 def filter_row(sliding: SlidingWindows) -> FilterRow:
-    """The constants of the kernel for windows, with the number of adjacent windows that fits rows best.
+    """The constants of the kernel for ``sliding``; the number of adjacent windows pads rows least.
 
     >>> [filter_row(SlidingWindows((SlidingAxis(n, 1, n, 1, 3, 1),), 16)).windows for n in (56, 32, 10, 3)]
     [7, 8, 4, 1]

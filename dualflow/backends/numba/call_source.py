@@ -197,7 +197,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def launch_as_numpy(self, launch: LaunchNest) -> None:
-        """Write a loop nest that Numba can't compute."""
+        """Write a loop nest that Numba can't compile as a call of NumPy kernels."""
 
     @abstractmethod
     def multiply(self, product: Multiply) -> None:

@@ -221,7 +221,7 @@ def merge_all(
 def _record_summary(
     kind: str, name: Any, family: str | None, collections: Any, *inputs: Any, max_outputs: int | None = None
 ) -> Tensor:
-    """The summary of ``inputs`` through the current engine, named in a graph."""
+    """The summary of ``inputs``; in a graph an op with a unique name, in ``collections``."""
     if not isinstance(name, str) or not name:
         raise InvalidArgumentError(f"The name of a summary is a text, not {name!r}.")
     full_name = name if family is None else f"{family}/{name}"

@@ -11,7 +11,7 @@ from dualflow.data.stage import Stage
 
 
 class DatasetBase(AbstractDataset):
-    """A dataset without methods.
+    """The base of the classes with the methods of datasets: it has the last stage of a pipeline.
 
     Attributes:
         stage: the last stage of its pipeline.

@@ -110,7 +110,7 @@ class _Use:
             child = parent
 
     def _passes(self, parent: ast.AST, child: ast.AST) -> bool:
-        """Whether the value of ``parent`` may be, or hold, that of ``child``; notes what keeps it."""
+        """Whether the value of ``parent`` may be, or contain, that of ``child``; records names for it."""
         match parent:
             case ast.Call():
                 return self._passes_call(parent, child)

@@ -87,7 +87,7 @@ class TraceGradients:
         return pair
 
     def _differentiated(self, watched: Sequence[bool], options: CompileOptions) -> ForwardBackward | None:
-        """Differentiate the outputs with respect to inputs; None as :meth:`forward_backward`."""
+        """The outputs differentiated by the ``watched`` inputs; None where :meth:`forward_backward` is."""
         trace, tracer = self._trace, self._trace.tracer
         before = tracer.builder.finish(())
         results = [*trace.outputs, *(u.value for u in trace.graph.updates)]

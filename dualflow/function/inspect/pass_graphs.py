@@ -74,7 +74,7 @@ def kernel_name(node: Node, kernels: Mapping[Node, str]) -> str:
 
 
 def _kernels_of(graph: Graph, kernels: Mapping[Node, str]) -> Iterator[tuple[Node, NumberedKernel]]:
-    """The nodes of a graph, its branches and loops that kernels compute."""
+    """The nodes that kernels compute, in a graph, its branches and loops."""
     for node in graph.nodes:
         if name := kernel_name(node, kernels):
             yield node, NumberedKernel(f"kernel {name}", int(name.removeprefix("k")))

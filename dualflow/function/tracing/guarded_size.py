@@ -94,7 +94,7 @@ class GuardedSize(GuardedNumber):
         return self._compared(operator.ge, other, Tensor.__ge__)
 
     def _compared(self, relation: Callable[[Any, Any], Any], other: Any, method: Callable[..., Any]) -> Any:
-        """The order of this size and ``other``; ``method`` compares with tensors and arrays."""
+        """This size compared with ``other`` by ``relation``; with a tensor or an array by ``method``."""
         size = self._size_of(other)
         if size is None:
             return method(self, other) if _is_array(other) else _exactly(relation, self, other)

@@ -42,7 +42,7 @@ class RowItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """A wire between neighbouring rows, and its positions at both items, from their left sides.
+    """The part of a wire between items of neighbouring rows, and the x offsets of its ends in these items.
 
     ``arrives``: whether it ends at the box below.
     """

@@ -193,7 +193,7 @@ class _Layout:
 
 
 def _cut(diagram: Diagram, rows: list[int]) -> tuple[Diagram, list[int]]:
-    """``diagram`` without wires over more than ``FARTHEST`` rows, and the rows of its boxes."""
+    """``diagram`` with references to values over more than ``FARTHEST`` rows, and the rows of its boxes."""
     boxes, rows = list(diagram.boxes), list(rows)
     wires = []
     for wire in diagram.wires:

@@ -11,7 +11,7 @@ from dualflow.ops.op_kinds import Loop
 
 
 def merge_loops(graph: Graph) -> Graph:
-    """``graph`` with each loop replaced by one with the same inputs that has all of its outputs, if possible.
+    """``graph`` with each loop replaced, where possible, by one of the same inputs that has its outputs, too.
 
     The gradient of a loop runs the loop again and stacks the residuals of the backward pass. This pass merges
     the two.

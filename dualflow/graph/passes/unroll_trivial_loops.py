@@ -49,7 +49,7 @@ def _simplified_loop(node: Node) -> Expansion | None:
 
 
 def _with_static_length(node: Node, iterations: int | None) -> Expansion | None:
-    """The loop with the number of rows of its stacks, which is static by now, as its length."""
+    """The loop with the length ``iterations``, that of its stacks; None if it is dynamic."""
     if iterations is None:
         return None
     loop = loop_of(node)

@@ -79,7 +79,7 @@ def _gathered(x: TensorSpec, group: ReplicaGroup) -> TensorSpec:
 
 
 def _native(collective: Collective) -> Opaque:
-    """The kind of an op that machine code runs if the group has a call for it."""
+    """The kind of a collective: opaque, but called by machine code if the group has a native function."""
 
     def call(x: TensorSpec, group: ReplicaGroup) -> CollectiveCall | None:
         return group.native(collective, x.dtype, tuple([n if type(n) is int else None for n in x.shape]))

@@ -92,7 +92,7 @@ def _declaration(kind: Any) -> Declaration:
 
 
 def _own_types(kind: Any) -> dict[str, Any]:
-    """The types of the fields that a class declares itself, as it has resolved them."""
+    """The resolved types of the fields that a class declares itself, by name; without inherited ones."""
     own = inspect.get_annotations(kind)
     return {x.name: x.annotation for x in declaration_of(kind).fields if x.name in own}
 

@@ -50,7 +50,7 @@ def squares(x: TensorSpec) -> tuple[Shape, Dim]:
 
 
 def same_squares(x: TensorSpec) -> TensorSpec:
-    """The spec of square matrices, which is that of the result.
+    """The type rule of an op from square matrices to square matrices: the spec of the input.
 
     Raises:
         DTypeError: the dtype is none of LAPACK's four.

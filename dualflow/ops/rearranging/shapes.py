@@ -53,7 +53,7 @@ def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> Shape:
 
 @entry
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
-    """The shape, as a tensor, to which tensors broadcast whose shapes are the values of two tensors.
+    """The shape to which two shapes, which are tensors of integers, broadcast.
 
     Args:
         shape_x: a vector of integers.

@@ -83,7 +83,7 @@ def read_records(file: BinaryIO, name: str, chunk: int = _CHUNK) -> Iterator[byt
 
 
 def _missing(buffer: bytes, name: str, offset: int) -> int:
-    """How many bytes the record that begins in ``buffer`` lacks, if its length is right."""
+    """The number of bytes after ``buffer`` of the record that begins in it; negative if more follows it."""
     if len(buffer) < _HEADER.size:
         return _HEADER.size - len(buffer)
     length, stored = _HEADER.unpack_from(buffer)

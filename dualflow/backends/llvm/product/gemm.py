@@ -345,7 +345,7 @@ def bits_of(char: str, number: float) -> int:
 
 
 def _should_swap(m: int, n: int, a: MatrixStrides, b: MatrixStrides, c: MatrixStrides) -> bool:
-    """Whether to compute the transposed product: C has one row or one column, and that reads vectors."""
+    """Whether to compute the transposed product: C has one row or column, and loads become vector loads."""
     if n == 1 and c.row == 1:
         return a.row == 1 != a.column
     return m == 1 and b.column != 1

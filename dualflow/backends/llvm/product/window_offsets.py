@@ -31,7 +31,7 @@ STORE_LANES = 8
 
 
 def list_lengths(rows: int, depth: int) -> tuple[int, int]:
-    """The lengths of the two lists, for blocks of at most ``rows`` rows and ``depth`` columns."""
+    """The lengths of the lists of row and of column offsets of a block of at most ``rows`` by ``depth``."""
     return rows + STORE_LANES, ColumnRun.OFFSETS + depth + STORE_LANES
 
 
