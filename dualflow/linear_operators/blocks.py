@@ -289,8 +289,7 @@ class LinearOperatorBlockDiag(OperatorSequence, BlockOperator):
         is_square: bool | None = True,
         name: str | None = None,
     ) -> None:
-        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._set_up(operators, stated, name)
+        super().__init__(operators, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name)
         self._diagonal = self._operators
 
     def _implied_hints(self, stated: Hints) -> Hints:

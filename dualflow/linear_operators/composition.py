@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import add, mul
 from typing import Any
@@ -13,7 +13,6 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.debugging.assertions import all_checks
 from dualflow.linear_operators.adjoint_and_inverse import LinearOperatorAdjoint
 from dualflow.linear_operators.dense import LinearOperatorLowerTriangular
-from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.operator_sequence import OperatorSequence
 from dualflow.linear_operators.parameters import common_batch, common_batch_tensor, shape_vector
 from dualflow.linear_operators.property_hints import Hints, all_have, documented_hints
@@ -43,19 +42,6 @@ class LinearOperatorComposition(OperatorSequence):
 
     _described = "a composition"
     _separator = "_o_"
-
-    @entry
-    def __init__(
-        self,
-        operators: Iterable[LinearOperator],
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._set_up(operators, stated, name)
 
     def _implied_hints(self, stated: Hints) -> Hints:
         hints, operators = stated, self._operators

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 from math import prod
 from operator import mul
@@ -12,7 +11,6 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry
 from dualflow.function.debugging.assertions import all_checks
-from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.operator_sequence import OperatorSequence
 from dualflow.linear_operators.parameters import (
     common_batch,
@@ -48,19 +46,6 @@ class LinearOperatorKronecker(OperatorSequence):
 
     _described = "a Kronecker product"
     _separator = "_x_"
-
-    @entry
-    def __init__(
-        self,
-        operators: Iterable[LinearOperator],
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._set_up(operators, stated, name)
 
     def _implied_hints(self, stated: Hints) -> Hints:
         hints = stated

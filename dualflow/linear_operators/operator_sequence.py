@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from dualflow.core.tracebacks import entry
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_operators
 from dualflow.linear_operators.property_hints import Hints
@@ -19,8 +20,17 @@ class OperatorSequence(LinearOperator):
     """The text between the names of the operators in the name of the whole."""
     _operators: list[Any]
 
-    def _set_up(self, operators: Iterable[Any], stated: Hints, name: str | None) -> None:
-        """Store the operators, and combine the hints that the caller states with those that follow."""
+    @entry
+    def __init__(
+        self,
+        operators: Iterable[LinearOperator],
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         self._operators = as_operators(operators, self._described)
         name = name or self._separator.join(operator.name for operator in self._operators)
         parameters = {"operators": self._operators, **stated._asdict(), "name": name}
