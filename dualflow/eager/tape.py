@@ -280,13 +280,13 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors or Variables to be "
                 "differentiated, but received None."
             )
-        self._records()
+        tape = self._records()
         targets, _ = flatten_differentiable(target)
         for t in targets:
             _check_target(t)
         weights = _cotangents(targets, output_gradients)
         flat, rebuild = flatten_differentiable(sources)
-        tape = self._use()
+        self._release(tape)
         gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
         return rebuild(_connected(gradients, flat, unconnected))
 
@@ -328,11 +328,11 @@ class GradientTape:
         [[2.0, 0.0], [0.0, 4.0]]
         """
         unconnected = unconnected_choice(unconnected_gradients)
-        self._records()
+        tape = self._records()
         target = only_differentiable(target)
         _check_target(target)
         flat, rebuild = flatten_differentiable(sources)
-        tape = self._use()
+        self._release(tape)
         columns = gradient_columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
         jacobians: list[Any] = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
@@ -388,7 +388,8 @@ class GradientTape:
                 "match."
             )
         _check_target(target)
-        tape = self._use()
+        tape = self._records()
+        self._release(tape)
         inner = target.shape[1:]
         (column,) = gradient_columns(tape, target, inner, [source], at_once=experimental_use_pfor)
         shape = (target.shape[0], *inner, *source.shape[1:])
@@ -416,21 +417,21 @@ class GradientTape:
             )
         return tape
 
-    def _use(self) -> Tape:
-        """The tape's records for a gradient; a tape that isn't persistent can return them only once."""
-        tape = self._records()
+    def _release(self, tape: Tape) -> None:
+        """Stop recording and drop ``tape``, the records of one gradient, unless the tape is persistent."""
         if not self._persistent:
             if self._recording:
                 self._pause()
             self._tape, self._watched = None, tape.variables.values()
-        return tape
 
 
 def apply_vjp(
     tape: GradientTape, targets: Sequence[Any], cotangents: Sequence[Any], sources: Sequence[Any]
 ) -> list[Any]:
     """The cotangents of ``sources`` for those of ``targets``; zeros for an unconnected source."""
-    gradients = recording.gradients(tape._use(), targets, cotangents, sources)
+    records = tape._records()
+    tape._release(records)
+    gradients = recording.gradients(records, targets, cotangents, sources)
     return _connected(gradients, sources, UnconnectedGradients.ZERO)
 
 
