@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.core.convert import Array
 from dualflow.data.batching import row_count
 from dualflow.data.element import ElementLayout, Item, with_new_axis, without_first_axis
 from dualflow.data.functions import ElementFunction
@@ -169,12 +170,14 @@ class RebatchIterator(ReplayedIterator):
             taken = min(size, self._rows)
             if not taken or (self._stage.drop_remainder and taken < size):
                 break
-            joined = (
-                len(self._buffer) > 1
-            )  # a batch that is divided into smaller ones is not copied each time
-            columns = [np.concatenate(x) if joined else x[0] for x in zip(*self._buffer, strict=True)]
+            columns = [_joined(parts) for parts in zip(*self._buffer, strict=True)]
             batches.append(tuple([x[:taken] for x in columns]))
             self._rows -= taken
             self._buffer = [tuple([x[taken:] for x in columns])] if self._rows else []
             self._batches += 1
         return batches
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    """The rows of ``parts`` as one array; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
