@@ -156,24 +156,24 @@ class _Use:
                     self._put_into(target.value)
 
     def _put_into(self, container: ast.expr) -> None:
-        expression: ast.AST = container
-        while isinstance(expression, ast.Attribute):
-            expression = expression.value
-        if isinstance(expression, ast.Name):
-            self.containers.append(container)
-        else:
+        if _root(container) is None:
             self.is_elsewhere = True
+        else:
+            self.containers.append(container)
 
     def _only_reads(self, function: ast.expr) -> bool:
         """Whether a function that is called is one of a module, or built in, and keeps no reference."""
         if isinstance(function, ast.Name):
             return function.id not in self._local and hasattr(builtins, function.id)
-        root: ast.expr = function
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        return (
-            isinstance(function, ast.Attribute) and isinstance(root, ast.Name) and root.id not in self._local
-        )
+        root = _root(function)
+        return root is not None and root not in self._local
+
+
+def _root(expression: ast.expr) -> str | None:
+    """The name ``x`` of an expression ``x`` or ``x.y.z``; None for other expressions."""
+    while isinstance(expression, ast.Attribute):
+        expression = expression.value
+    return expression.id if isinstance(expression, ast.Name) else None
 
 
 def with_parents(nodes: Iterable[ast.AST], parents: Parents = ()) -> Iterator[tuple[ast.AST, Parents]]:
