@@ -1,4 +1,4 @@
-"""A custom gradient as a graph, as saved graphs have it."""
+"""A custom gradient function as a graph, which other traces than its own can evaluate."""
 
 from __future__ import annotations
 
