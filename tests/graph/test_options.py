@@ -100,7 +100,7 @@ def test_the_cost_model_decides_which_loops_are_parallel(chunk_ns, is_parallel):
     options = CompileOptions(capabilities=Capabilities(threads=2), cost_model=CostModel(chunk_ns=chunk_ns))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 16]), options)
-    assert backend.build(graph, options).program.parallel is is_parallel
+    assert backend.build(graph, options).image.uses_pool is is_parallel
 
 
 @pytest.mark.parametrize(("far_byte_cost", "stored"), [(0.01, True), (1e3, False)])
@@ -172,7 +172,7 @@ def test_one_thread_shares_nothing():
     options = CompileOptions(capabilities=Capabilities(threads=1))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 20]), options)
-    assert not backend.build(graph, options).program.parallel
+    assert not backend.build(graph, options).image.uses_pool
 
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
@@ -181,7 +181,7 @@ def test_code_is_emitted_for_the_vector_width(bits):
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 10]), options)
     program = backend.build(graph, options).program
-    (kernel,) = [source.text for source in program.sources if source.name in program.functions.values()]
+    (kernel,) = [source.text for source in program.sources if source.name in program.image.functions.values()]
     assert f'"prefer-vector-width"="{bits}"' in kernel
     widths = {int(lanes) for lanes in re.findall(r"<(\d+) x float>", kernel)}
     assert max(widths) == bits // 16, "light work runs over two registers at once"

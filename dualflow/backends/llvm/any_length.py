@@ -117,15 +117,15 @@ def any_length(executable: Any) -> AnyLength | None:
     """``executable`` for vectors of any length; None unless it is one loop over contiguous elements."""
     if not isinstance(executable, Executable):
         return None
-    program = executable.program
+    image, kernels = executable.image, executable.program.kernels
     if not (
         _is_one_kernel(executable.plan)
-        and len(program.parts) == len(program.kernels) == 1
-        and program.parts[0].entry == RUN_STEPS
-        and not program.arena_bytes
+        and len(image.parts) == len(kernels) == 1
+        and image.parts[0].entry == RUN_STEPS
+        and not image.arena_bytes
     ):
         return None
-    (kernel,) = program.kernels
+    (kernel,) = kernels
     launch = _flat_launch(executable.plan, kernel.lowered_nest(), kernel.lanes)
     return None if launch is None or not launch.total else AnyLength(executable, launch, kernel.lanes)
 

@@ -68,9 +68,9 @@ def compile_stats(compiled: Executable) -> CompileStats:
         kernels=tuple(reports),
         products=kinds.count(CallKind.PRODUCT),
         host_calls=kinds.count(CallKind.HOST),
-        arena_bytes=typical(compiled.program.arena_bytes),
-        keeps_arena=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
-        tasks=compiled.program.tasks,
+        arena_bytes=typical(compiled.image.arena_bytes),
+        keeps_arena=typical(compiled.image.arena_bytes) <= MAX_REUSED_ARENA,
+        tasks=compiled.image.tasks,
         recomputation_ratio=work_ratio(
             (kernel_launch(nest, kernel.lanes), nest) for kernel, nest in zip(kernels, nests, strict=True)
         ),

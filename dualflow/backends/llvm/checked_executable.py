@@ -121,7 +121,7 @@ def _step_texts(graph: Graph, program: Program) -> list[tuple[int, str]]:
     """The byte offset in the parameter table and a description of each step, for faults."""
     texts = []
     for address, kind, node, parent in program.steps:
-        function = program.functions.get(
+        function = program.image.functions.get(
             address + FUNCTION, "an entry" if kind is StepKind.NOTE else kind.name.lower()
         )
         text = f"{function} computes {_described(node)} in graph {graph.name!r}"

@@ -9,13 +9,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 
-import numpy as np
-
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
 from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.program_image import ProgramImage
 from dualflow.backends.llvm.runtime import jit, python_symbols, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import switches
@@ -24,7 +21,6 @@ from dualflow.core.records import replace
 from dualflow.graph.compiled import GraphInputs
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
@@ -65,9 +61,9 @@ def compile_graph(graph: Graph, options: CompileOptions, clock: IntervalClock | 
         result = lowered(graph, options, begin, clock)
         program = result.program
         libraries, new_library = _libraries_of(program, background)
-        pool = _pool(background) if program.parallel else None
+        pool = _pool(background) if program.image.uses_pool else None
     return LinkedProgram(
-        image=image_of(result),
+        image=program.image,
         inputs=GraphInputs.of(graph),
         functions={
             name: library.address(name) for source, library in libraries.items() for name in source.exports
@@ -77,40 +73,6 @@ def compile_graph(graph: Graph, options: CompileOptions, clock: IntervalClock | 
         pool=pool,
         loaded=False,
         lower=lambda: result,
-    )
-
-
-def image_of(result: Lowered) -> ProgramImage:
-    """What calls read of a plan and its program."""
-    layout, program = result.plan, result.program
-    return ProgramImage(
-        inputs=layout.inputs,
-        constants=layout.constants,
-        outputs=layout.outputs,
-        temporaries=layout.temporaries,
-        table_size=layout.workspace + 1,
-        computes_sizes=layout.has_dynamic_sizes,
-        sized_by_arguments=bool(layout.argument_sizes),
-        parts=program.parts,
-        params=np.array(program.params, np.int64),
-        functions=program.functions,
-        arena_bytes=program.arena_bytes,
-        arena_param=program.arena_param,
-        size_function=program.size_function,
-        heavy=program.heavy,
-        output_shapes=program.output_shapes,
-        temporary_shapes=program.temporary_shapes,
-        standalone=program.standalone,
-        size_params=program.size_params,
-        input_sizes=program.input_sizes,
-        block_sizes=program.block_sizes,
-        memory_params=program.memory_params,
-        uses_pool=program.parallel,
-        collectives=any(isinstance(node.op.kind, CollectiveCall) for _, node in program.messages),
-        records_collectives=program.records_collectives,
-        kernels=len(program.kernels),
-        products=program.products,
-        tasks=program.tasks,
     )
 
 

@@ -332,7 +332,7 @@ class Executable:
         if node.op is REQUIRE_SIZE:
             table = self._params if params is None else params
             bound_sizes = {
-                variable: int(table[index]) for variable, index in self.program.size_params.items()
+                variable: int(table[index]) for variable, index in self.program.image.size_params.items()
             }
             message = message.format(*bind_sizes(node.attrs["shapes"], bound_sizes))
         return check_error(node, message)

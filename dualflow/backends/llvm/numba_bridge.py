@@ -149,7 +149,7 @@ class _Call:
             self._empty(t, s) for t, s in zip(bridge.results, bridge.executable.plan.outputs, strict=True)
         ]
         pointers += [pointer for _, pointer in outputs]
-        arena, pointer = self._arena(bridge.executable.program.arena_bytes)
+        arena, pointer = self._arena(bridge.executable.image.arena_bytes)
         status = self._run([*pointers, pointer])
         context.nrt.decref(builder, _BYTES, arena)
         self._raise(status, outputs)
@@ -166,7 +166,7 @@ class _Call:
             builder.store(pointer, builder.gep(table, [ir.Constant(_WORD, i)]))
         status = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
         builder.store(ir.Constant(_WORD, 0), status)
-        entry = self._address(executable.entry(executable.program.parts[0].entry or ""))
+        entry = self._address(executable.entry(executable.image.parts[0].entry or ""))
         params = self._address(executable.params.__array_interface__["data"][0])
         arguments = [builder.bitcast(table, _POINTER), params, builder.bitcast(status, _POINTER)]
         builder.call(builder.bitcast(entry, _ENTRY), arguments)

@@ -13,6 +13,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.dynamic_sizes import write_setters, write_size_function, write_standalone
@@ -20,7 +22,7 @@ from dualflow.backends.llvm.entry import Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
-from dualflow.backends.llvm.program_image import ProgramPart
+from dualflow.backends.llvm.program_image import ProgramImage, ProgramPart
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
@@ -39,17 +41,13 @@ from dualflow.graph.symbolic_size_ops import (
     binds_or_checks_size,
     is_argument_size,
 )
+from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan, symbolic_shapes
 from dualflow.schedule.program_statements import CallRoutine, RunTasks, Statement, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
-from dualflow.sizes.symbolic_sizes import (
-    SizeVariable,
-    SymInt,
-    size_variables,
-    variable_of,
-)
+from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
@@ -59,61 +57,24 @@ class Program(NamedTuple):
     """The code of a graph, and its run-time data.
 
     Attributes:
+        image: what calls read.
         sources: the modules of LLVM IR: kernels, routines, entries that are functions, the driver of steps.
-        parts: the native parts and host calls, in order.
-        params: the parameter table; see ``runtime/steps.ll`` for its first entries.
-        functions: the names of the functions whose addresses are parameters, by index.
         addresses: the external symbols of the sources, besides functions of C.
         messages: the error message and the node of each check, by number.
-        products: the number of distinct functions for matrix products.
-        tasks: the number of tasks that may run at the same time.
-        arena_bytes: the size of the arena, workspaces included; symbolic if it depends on sizes of arguments.
-        arena_param: the index of this size among the parameters then.
-        size_function: the function that computes all parameters from the sizes of arguments, in a program
-            whose sizes follow from these; else None.
         kernels: the loop nests, for listings.
-        parallel: whether a loop is parallel.
-        heavy: whether a call is, or may be, so long that it releases the GIL; also if it waits for workers.
-        records_collectives: whether an effect log has the results of all collectives that precede a failure;
-            machine code records none.
-        output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
-        temporary_shapes: the same for each temporary, if all sizes follow from those of arguments.
-        standalone: the entry that copies the parameter table and allocates buffers for each call. None for a
-            program with static sizes, and if the caller sets or reads sizes.
-        size_params: the parameter index of each size variable.
-        input_sizes: the parameter indices of sizes of inputs' axes, which each call stores.
-        block_sizes: the buffers that the code allocates, with the parameter indices of their bytes.
         steps: the records of the steps, in the order of the parameter table.
         workspace: scratch memory in the checked mode.
-        memory_params: the indices of parameters that are the memory of the process divided by a number, with
-            the number.
-        depends_on_memory: whether other parameters depend on the memory of the process.
+        depends_on_memory: whether parameters besides :attr:`ProgramImage.memory_params` depend on the memory
+            of the process.
     """
 
+    image: ProgramImage
     sources: tuple[IrSource, ...]
-    parts: tuple[ProgramPart, ...]
-    params: tuple[int, ...]
-    functions: Mapping[int, str]
     addresses: Mapping[str, int]
     messages: tuple[tuple[str | CheckValues, Node], ...]
-    products: int
-    tasks: int
-    arena_bytes: int
-    arena_param: int | None
-    size_function: str | None
     kernels: tuple[EmittedKernel, ...]
-    parallel: bool
-    heavy: bool
-    records_collectives: bool
-    output_shapes: tuple[tuple[int, ...], ...]
-    temporary_shapes: tuple[tuple[int, ...], ...]
-    standalone: str | None
-    size_params: Mapping[SizeVariable, int]
-    input_sizes: Mapping[tuple[int, int], int]
-    block_sizes: Mapping[int, int]
     steps: tuple[StepRecord, ...]
     workspace: Workspace | None
-    memory_params: Mapping[int, int]
     depends_on_memory: bool
 
 
@@ -185,39 +146,48 @@ def write(
     if plan.has_dynamic_sizes:
         write_setters(unit)
         standalone = _standalone(unit, parts)
-    return Program(
-        sources=tuple(
-            _sources(
-                unit, [part.entry for part in parts if part.entry is not None], standalone or size_function
-            )
-        ),
+    image = ProgramImage(
+        inputs=plan.inputs,
+        constants=plan.constants,
+        outputs=plan.outputs,
+        temporaries=plan.temporaries,
+        table_size=plan.workspace + 1,
+        computes_sizes=plan.has_dynamic_sizes,
+        sized_by_arguments=bool(plan.argument_sizes),
         parts=tuple(parts),
-        params=tuple([0 if isinstance(x, SymInt) else x for x in unit.table.params]),
+        params=np.array([0 if isinstance(x, SymInt) else x for x in unit.table.params], np.int64),
+        functions={index: source.name for index, source in unit.table.functions.items()},
+        arena_bytes=arena_bytes,
+        arena_param=arena_param,
+        size_function=size_function,
+        heavy=unit.work_ns > unit.costs.long_call_ns
+        or unit.polls_signals
+        or unit.waits
+        or unit.module.has(interrupts.ROUTINE),
         output_shapes=tuple(shapes),
         temporary_shapes=tuple(temporary_shapes),
         standalone=standalone,
         size_params=dict(unit.table.size_params),
         input_sizes=dict(unit.table.input_sizes),
         block_sizes=dict(unit.table.block_sizes),
-        steps=tuple(unit.steps),
-        workspace=unit.scratch.checked,
         memory_params=dict(unit.memory_params),
-        depends_on_memory=unit.depends_on_memory,
-        messages=tuple(unit.messages),
-        functions={index: source.name for index, source in unit.table.functions.items()},
-        addresses=dict(unit.addresses),
+        uses_pool=unit.parallel,
+        collectives=any(isinstance(node.op.kind, CollectiveCall) for _, node in unit.messages),
+        records_collectives=unit.records_collectives,
+        kernels=len(unit.kernels),
         products=len({unit.table.functions[index] for index in unit.routines}),
         tasks=sum(len(s.tasks) for s in walk_program(program) if isinstance(s, RunTasks)),
-        arena_bytes=arena_bytes,
-        arena_param=arena_param,
-        size_function=size_function,
+    )
+    entries = [part.entry for part in parts if part.entry is not None]
+    return Program(
+        image=image,
+        sources=tuple(_sources(unit, entries, standalone or size_function)),
+        addresses=dict(unit.addresses),
+        messages=tuple(unit.messages),
         kernels=tuple(unit.kernels),
-        parallel=unit.parallel,
-        heavy=unit.work_ns > unit.costs.long_call_ns
-        or unit.polls_signals
-        or unit.waits
-        or unit.module.has(interrupts.ROUTINE),
-        records_collectives=unit.records_collectives,
+        steps=tuple(unit.steps),
+        workspace=unit.scratch.checked,
+        depends_on_memory=unit.depends_on_memory,
     )
 
 

@@ -46,14 +46,30 @@ class ProgramImage(NamedTuple):
         computes_sizes: whether the program computes sizes while it runs.
         sized_by_arguments: whether a call computes all sizes from those of the arguments, before it runs.
         parts: the native parts and host calls, in order.
-        params, functions, arena_bytes, arena_param, size_function, heavy, output_shapes, temporary_shapes,
-            standalone, size_params, input_sizes, block_sizes, memory_params: those of the
-            :class:`~dualflow.backends.llvm.program.Program`. An image from the disk has no ``size_params``,
-            which only host calls read.
+        params: the parameter table; see ``runtime/steps.ll`` for its first entries.
+        functions: the names of the functions whose addresses are parameters, by index.
+        arena_bytes: the size of the arena, workspaces included; symbolic if it depends on sizes of arguments.
+        arena_param: the index of this size among the parameters then.
+        size_function: the function that computes all parameters from the sizes of arguments, in a program
+            whose sizes follow from these; else None.
+        heavy: whether a call is, or may be, so long that it releases the GIL; also if it waits for workers.
+        output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
+        temporary_shapes: the same for each temporary, if all sizes follow from those of arguments.
+        standalone: the entry that copies the parameter table and allocates buffers for each call. None for a
+            program with static sizes, and if the caller sets or reads sizes.
+        size_params: the parameter index of each size variable. An image from the disk has none: only host
+            calls and errors read them.
+        input_sizes: the parameter indices of sizes of inputs' axes, which each call stores.
+        block_sizes: the buffers that the code allocates, with the parameter indices of their bytes.
+        memory_params: the indices of parameters that are the memory of the process divided by a number, with
+            the number.
         uses_pool: whether a loop is parallel.
-        collectives: whether a part collectives tensors with other workers.
-        records_collectives: that of the program.
-        kernels, products, tasks: the numbers of kernels, of product routines, and of tasks, for reports.
+        collectives: whether a part runs a collective with other workers.
+        records_collectives: whether an effect log has the results of all collectives that precede a failure;
+            machine code records none.
+        kernels: the number of kernels, for reports.
+        products: the number of distinct functions for matrix products.
+        tasks: the number of tasks that may run at the same time.
     """
 
     inputs: int

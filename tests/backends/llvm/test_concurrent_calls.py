@@ -100,7 +100,7 @@ def test_a_chain_has_no_region_and_the_program_that_it_has_without_threads() -> 
     alone, several = (built(chain, SPEC, concurrent_calls=n) for n in (1, 4))
     assert not regions(several)
     assert several.program.sources == alone.program.sources
-    assert several.program.params == alone.program.params
+    assert several.image.params.tolist() == alone.image.params.tolist()
 
 
 def test_calls_that_are_short_stay_in_order() -> None:
@@ -125,7 +125,7 @@ def test_numpy_calls_and_loops_are_between_regions() -> None:
 
     executable = built(around, SPEC)
     assert len(regions(executable)) == 2
-    assert len(executable.program.parts) == 3
+    assert len(executable.image.parts) == 3
 
 
 def test_the_time_of_a_region_is_that_of_no_single_op() -> None:
@@ -252,7 +252,7 @@ def test_scratch_memory_of_products_is_that_of_the_thread() -> None:
 
     expected = bytes_of(built(products, *specs, concurrent_calls=1).run(inputs))
     executable = built(products, *specs)
-    assert executable.program.arena_bytes > executable.plan.arena_bytes
+    assert executable.image.arena_bytes > executable.plan.arena_bytes
     for _ in range(20):
         assert bytes_of(executable.run(inputs)) == expected
 

@@ -232,7 +232,7 @@ def executable(f: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def kernels(compiled: Any) -> set[str]:
-    return {name for name in compiled.program.functions.values() if name.startswith("kernel")}
+    return {name for name in compiled.image.functions.values() if name.startswith("kernel")}
 
 
 def test_a_graph_takes_the_kernels_that_another_one_has_in_memory() -> None:

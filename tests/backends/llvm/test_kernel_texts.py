@@ -25,7 +25,7 @@ def executable(f: Function, *specs: df.TensorSpec) -> Executable:
 
 def kernels(program: Program) -> set[str]:
     """The names of the functions that a program calls as kernels."""
-    return {name for name in program.functions.values() if name.startswith("kernel")}
+    return {name for name in program.image.functions.values() if name.startswith("kernel")}
 
 
 def layers(x: Any, w: Any) -> Any:

@@ -17,7 +17,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm import compile_graph, program_cache
-from dualflow.backends.llvm.compile_graph import image_of, lowered
+from dualflow.backends.llvm.compile_graph import lowered
 from dualflow.backends.llvm.program_cache import ProgramEntry, program_entry
 from dualflow.backends.llvm.runtime import elf, jit
 from dualflow.backends.runtime import object_cache, switches, thread_count
@@ -224,7 +224,7 @@ def entry_of(program: Callable[..., Any], options: CompileOptions | None = None)
 
 
 def image_fields(entry: ProgramEntry) -> Any:
-    image = image_of(lowered(optimised(entry), entry.options))
+    image = lowered(optimised(entry), entry.options).program.image
     return program_cache._fields(image, program_cache._constants(entry.graph, image.constants) or ())
 
 
