@@ -15,7 +15,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.linear_operators.linear_operator import LinearOperator
 from dualflow.linear_operators.parameters import as_parameter, shape_vector
 from dualflow.linear_operators.property_hints import Hints, documented_hints
-from dualflow.ops.arithmetic import abs, divide_no_nan
+from dualflow.ops.arithmetic import abs as absolute
+from dualflow.ops.arithmetic import divide_no_nan
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.comparison import equal
@@ -227,7 +228,7 @@ class LinearOperatorHouseholder(OrthogonalOperator):
     def _unit_vector(self) -> Any:
         """The normalized vector; scaled first, as squares of its elements may overflow or underflow."""
         vector = self._vector
-        scale = stop_gradient(reduce_max(abs(vector), -1, keepdims=True))  # which cancels
+        scale = stop_gradient(reduce_max(absolute(vector), -1, keepdims=True))  # which cancels
         return l2_normalize(divide_no_nan(vector, cast(scale, vector.dtype)), axis=-1)
 
     def _unit_column(self) -> Any:
