@@ -6,13 +6,13 @@ tensor with another item. AutoGraph's loops and branches carry the variable like
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dispatch import TENSORS, AbstractTensor
 from dualflow.core.errors import DTypeError
 from dualflow.function.errors import SymbolicValueError, here
 from dualflow.function.tracing.numpy_writes import REMEDY
@@ -28,6 +28,9 @@ from dualflow.ops.item_assignment import assign_item
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.selection import where
 from dualflow.ops.tensor_sizes import axis_sizes
+
+_NO_CONTAINERS: Final = (str, bytes, np.ndarray, *TENSORS)
+"""Classes of collections whose items are values: they keep no reference to another array."""
 
 
 def with_item(
@@ -76,7 +79,24 @@ def _assigned_value(variable: Callable[[], Any]) -> Any:
 
 def _may_refer(x: Any, array: Any) -> bool:
     """Whether ``x`` may be the array or a view of it, or a container with one."""
-    if type(x) is np.ndarray:
+    return any(_may_be_view(item, array) for item in _with_contents(x))
+
+
+def _with_contents(x: Any) -> Iterator[Any]:
+    """``x`` and, if it is a container, what it contains, at any depth; containers may contain each other."""
+    pending, entered = [x], {}
+    while pending:
+        item = pending.pop()
+        yield item
+        is_container = isinstance(item, Collection) and not isinstance(item, _NO_CONTAINERS)
+        if is_container and id(item) not in entered:
+            entered[id(item)] = item  # keeps its id from being that of another one
+            pending += item.values() if isinstance(item, Mapping) else item
+
+
+def _may_be_view(x: Any, array: Any) -> bool:
+    """Whether ``x`` may be the array or a view of it."""
+    if isinstance(x, np.ndarray):
         if type(array) is np.ndarray:
             return np.may_share_memory(x, array)
         return x.ndim > 0 and _is_carried(base_of(array._value))
@@ -84,13 +104,7 @@ def _may_refer(x: Any, array: Any) -> bool:
         base = base_of(x._value)
         is_same = type(array) is SymbolicTensor and base is base_of(array._value)
         return x.spec.shape.rank != 0 and (is_same or _is_carried(base))
-    if isinstance(x, Mapping):
-        x = list(x.values())
-    return (
-        isinstance(x, Collection)
-        and not isinstance(x, str | bytes | AbstractTensor)
-        and any(_may_refer(item, array) for item in x if item is not x)
-    )
+    return False
 
 
 def _is_carried(base: Value) -> bool:

@@ -299,6 +299,22 @@ def by_a_held_attribute(x: Any) -> Any:
     return holder.row
 
 
+def by_lists_that_contain_each_other(x: Any) -> Any:
+    out, first = np.zeros((2, 3)), []
+    second = [first]
+    first.append(second)
+    first.append(out[0])
+    out[0] = x
+    return first[1]
+
+
+def by_a_masked_view(x: Any) -> Any:
+    out = np.zeros(3)
+    masked = np.ma.asarray(out)
+    out[0] = x[0]
+    return masked
+
+
 def by_a_row_of_before_a_loop(x: Any) -> Any:
     out = np.zeros((3, 3))
     row = out[0]
@@ -313,6 +329,7 @@ def by_a_row_of_before_a_loop(x: Any) -> Any:
         *(to_a_variable, to_a_list, by_two_targets, by_a_call, by_a_row, by_a_transposed_view),
         *(by_a_reshaped_view, by_a_view_of_a_view, by_a_view_of_the_tensor, by_rows_in_a_list),
         *(by_an_unpacked_row, by_an_iterated_row, by_a_held_attribute, by_a_row_of_before_a_loop),
+        *(by_lists_that_contain_each_other, by_a_masked_view),
     ],
 )
 def test_an_array_or_view_with_another_name_is_refused(function: Any) -> None:
@@ -344,6 +361,15 @@ def with_elements(x: Any) -> Any:
         history.append(out[i])
         out[i] = x[i]
     return [first, *history], out
+
+
+def with_elements_in_lists_that_contain_each_other(x: Any) -> Any:
+    out, first = np.zeros(3), []
+    second = [first]
+    first.append(second)
+    first.append(out[0])
+    out[0] = x[0]
+    return first[1], out
 
 
 def with_computed_values(x: Any) -> Any:
@@ -380,7 +406,7 @@ def with_rows_for_a_function(x: Any) -> Any:
     "function",
     [
         *(with_rows_that_are_not_read_again, with_copied_rows, with_elements, with_computed_values),
-        *(with_views_of_now, with_rows_for_a_function),
+        *(with_views_of_now, with_rows_for_a_function, with_elements_in_lists_that_contain_each_other),
     ],
 )
 def test_copies_elements_and_views_that_are_read_before_are_no_aliases(function: Any) -> None:
