@@ -102,6 +102,7 @@ Graph = ExplicitGraph
 Variable = VariableV1
 
 if TYPE_CHECKING:
+    test: Namespace  # with more names than dualflow's
     from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _dualflow_object returns; version 1's own names win
     from dualflow.compat.v1 import initializers as initializers
     from dualflow.compat.v1 import layers as layers
@@ -187,9 +188,6 @@ set_random_seed = set_seed
 shape = with_name(dualflow.shape, "input name out_type")
 size = with_name(dualflow.size, "input name out_type")
 sparse_tensor_to_dense = with_name(dualflow.sparse.to_dense, "sp_input default_value validate_indices name")
-test = Namespace(
-    dualflow.test, compute_gradient=compute_gradient, compute_gradient_error=compute_gradient_error
-)
 to_double = with_name(changed_functions.to_double)
 to_float = with_name(changed_functions.to_float)
 to_int32 = with_name(changed_functions.to_int32)
@@ -234,6 +232,10 @@ def _dualflow_object(name: str) -> Any:
         return with_name(changed_functions.binary_assertion(getattr(dualflow.debugging, name)))
     if name in _MESSAGES:
         return getattr(summary, name)
+    if name == "test":  # not defined above, as dualflow.test imports unittest
+        return Namespace(
+            dualflow.test, compute_gradient=compute_gradient, compute_gradient_error=compute_gradient_error
+        )
     value = getattr(dualflow, name, ABSENT)
     return value if name == "compat" or value is ABSENT else with_name(value)  # compat has version 1 itself
 
@@ -254,7 +256,6 @@ _publish(
         "nn",
         "random",
         "summary",
-        "test",
         "train",
     ),
     internal=(
