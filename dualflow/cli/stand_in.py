@@ -45,14 +45,15 @@ def stand_in_for_tensorflow(*, version: int = 2, quiet: bool = False) -> None:
     Raises:
         FailedPreconditionError: this process has imported TensorFlow already.
     """
-    if any(type(finder) is _StandInFinder for finder in sys.meta_path):
+    if version_in_place():
         return
     if _NAME in sys.modules:
         raise FailedPreconditionError(
             "TensorFlow is imported in this process already: dualflow stands in from the start, or not."
         )
-    root = dualflow if version == 2 else _tensorflow_1()
-    sys.meta_path.insert(0, _StandInFinder(root, quiet))
+    if version == 1:
+        v1.disable_v2_behavior()
+    sys.meta_path.insert(0, _StandInFinder(version, quiet))
     for kind in (Tensor, EagerTensor, SymbolicTensor, Variable):
         kind.__module__ = _NAME
     vars(dualflow)["__internal__"] = InternalNames()
@@ -61,22 +62,15 @@ def stand_in_for_tensorflow(*, version: int = 2, quiet: bool = False) -> None:
 
 def version_in_place() -> int:
     """The major version of TensorFlow that dualflow replaces in this process, 1 or 2; 0 if none."""
-    finders = [finder for finder in sys.meta_path if isinstance(finder, _StandInFinder)]
-    return (2 if finders[0].root is dualflow else 1) if finders else 0
-
-
-def _tensorflow_1() -> ModuleType:
-    """The namespace of TensorFlow 1, with its behaviour switched on."""
-    v1.disable_v2_behavior()
-    return v1
+    return next((finder.version for finder in sys.meta_path if isinstance(finder, _StandInFinder)), 0)
 
 
 class _StandInFinder:
-    """Finds dualflow's namespaces for TensorFlow's modules."""
+    """Finds dualflow's namespaces for the modules of a version of TensorFlow."""
 
-    def __init__(self, root: ModuleType, quiet: bool) -> None:
-        self.root = root
-        self._loader = _NamespaceLoader(root, quiet)
+    def __init__(self, version: int, quiet: bool) -> None:
+        self.version = version
+        self._loader = _NamespaceLoader(v1 if version == 1 else dualflow, quiet)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
