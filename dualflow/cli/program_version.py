@@ -37,8 +37,8 @@ def name_of_version_1(path: str) -> str | None:
 
 
 def _names_of_version_1(tree: ast.Module) -> Iterator[str]:
-    nodes, names_of_version_2 = list(_outside_of_try(tree)), frozenset(dir(dualflow))
-    aliases = set()
+    nodes, aliases = list(_outside_of_try(tree)), set()
+    only_in_version_1 = {*dir(v1)}.difference(dir(dualflow)) | {_CONTRIB}
     for node in nodes:
         if isinstance(node, ast.Import):
             for imported in node.names:
@@ -48,8 +48,7 @@ def _names_of_version_1(tree: ast.Module) -> Iterator[str]:
                     aliases.add(imported.asname or _TENSORFLOW)
     for node in nodes:
         for name in _names(node, aliases):
-            child = name.split(".")[1]
-            if child == _CONTRIB or (child not in names_of_version_2 and child in dir(v1)):
+            if name.split(".")[1] in only_in_version_1:
                 yield name
 
 
