@@ -23,8 +23,8 @@ class Scaffold:
     """The operations that prepare a session of the default graph; None stands for the usual one.
 
     Attributes:
-        init_op, init_feed_dict: run if no checkpoint is restored; the initializer of the global variables.
-        init_fn: called afterwards, with the scaffold and the session.
+        init_op, init_feed_dict: run first, also before a restore; the initializer of the global variables.
+        init_fn: called if no checkpoint is restored, with the scaffold and the session.
         ready_op: returns the names of variables without a value, which must be none in the end.
         ready_for_local_init_op: the same before ``local_init_op`` runs.
         local_init_op, local_init_feed_dict: always run; the initializer of the local variables.
