@@ -141,11 +141,23 @@ class ProgramEntry(NamedTuple):
 
 def unavailable_reason() -> str:
     """The reason that no program comes from the disk in this process; the empty string if programs do."""
-    if switches.off("programs") or object_cache.unavailable_reason():
-        return switches.off("programs") or object_cache.unavailable_reason()
+    return (
+        switches.off("programs")
+        or object_cache.unavailable_reason()
+        or elf.unavailable_reason()
+        or _checked_reason()
+        or _source_reason()
+    )
+
+
+def _checked_reason() -> str:
     side = switches.checked_side()
-    if side or elf.unavailable_reason():
-        return elf.unavailable_reason() or f"{switches.CHECK_MEMORY}={side}: each process plans anew"
+    return f"{switches.CHECK_MEMORY}={side}: each process plans anew" if side else ""
+
+
+@functools.cache
+def _source_reason() -> str:
+    """The reason that the source of dualflow can't be in keys; the empty string if it can."""
     times = [time for _, _, time in _source_times()]
     if not times:
         return "the source of dualflow is in no folder, where its files have times"

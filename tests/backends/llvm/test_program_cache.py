@@ -333,6 +333,7 @@ def test_a_process_that_may_run_other_code_loads_no_program(
 ) -> None:
     assert program_cache.unavailable_reason() == ""
     monkeypatch.setattr(program_cache, "_source_times", lambda: times)
+    monkeypatch.setattr(program_cache, "_source_reason", program_cache._source_reason.__wrapped__)
     assert program_cache.unavailable_reason() == reason
     f = df.function(plain)
     assert program_entry(f.get_concrete_function(SPEC).graph, CompileOptions()) is None
