@@ -51,7 +51,7 @@ from dualflow.backends.runtime.digest import digest
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.import_time import IMPORTED_AT
 from dualflow.core.locks import imported
-from dualflow.core.records import NamedTuple, compared_fields
+from dualflow.core.records import compared_fields
 from dualflow.core.shape import Shape
 from dualflow.core.spans import logger
 from dualflow.core.spec import TensorSpec
@@ -85,12 +85,14 @@ first that an archive can have."""
 _BY_MEMORY: Final = ("memory", "kept_by_loops")
 
 
-class ProgramEntry(NamedTuple):
+class ProgramEntry:
     """The entry of one graph: the graph before the passes, the options, and the key."""
 
-    graph: Graph
-    options: CompileOptions
-    key: str
+    __slots__ = ("_lowered", "graph", "key", "options")
+
+    def __init__(self, graph: Graph, options: CompileOptions, key: str) -> None:
+        self.graph, self.options, self.key = graph, options, key
+        self._lowered: Lowered | None = None
 
     def load(self) -> Executable | None:
         """The executable of the entry; None if it is absent, or its machine code is."""
@@ -115,9 +117,17 @@ class ProgramEntry(NamedTuple):
             library,
             threads.pool() if image.uses_pool else None,
             loaded=True,
-            lower=_LazyLowering(self.graph, self.options),
+            lower=self.lowered,
         )
         return Executable(linked, self.options)
+
+    def lowered(self) -> Lowered:
+        """What the program was compiled from, computed at the first call; concurrent calls may each."""
+        if self._lowered is None:
+            graph: Graph = optimise(self.graph, self.options)
+            lowered: Lowered = imported("dualflow.backends.llvm.compile_graph").lowered(graph, self.options)
+            self._lowered = self._lowered or lowered
+        return self._lowered
 
     def store(self, executable: Executable) -> None:
         """Store the program of ``executable``, which this process has compiled for the graph."""
@@ -236,23 +246,6 @@ def _obstacle(executable: Executable) -> str:
     if others or image.collectives:
         return f"it calls {', '.join(others)}"
     return ""
-
-
-class _LazyLowering:
-    """Computes what a program was compiled from, at the first call; concurrent calls may each."""
-
-    __slots__ = ("_graph", "_options", "_result")
-
-    def __init__(self, graph: Graph, options: CompileOptions) -> None:
-        self._graph, self._options = graph, options
-        self._result: Lowered | None = None
-
-    def __call__(self) -> Lowered:
-        if self._result is None:
-            graph: Graph = optimise(self._graph, self._options)
-            lowered: Lowered = imported("dualflow.backends.llvm.compile_graph").lowered(graph, self._options)
-            self._result = self._result or lowered
-        return self._result
 
 
 def _symbols() -> dict[str, int]:
