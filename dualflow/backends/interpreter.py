@@ -48,14 +48,12 @@ class Interpreted:
         inputs: the inputs of the graph.
     """
 
-    __slots__ = ("__weakref__", "_has_symbolic_sizes", "_written", "graph", "inputs")
+    __slots__ = ("__weakref__", "_has_symbolic_sizes", "graph", "inputs")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.inputs = GraphInputs.of(graph)
         self._has_symbolic_sizes = has_symbolic_sizes(graph)
-        place = {v: i for i, v in enumerate(graph.inputs)}
-        self._written = [place[u.input] for u in graph.updates]
 
     @property
     def parts(self) -> tuple[PartReport, ...]:
@@ -87,7 +85,7 @@ class Interpreted:
         count = len(self.graph.outputs)
         outputs = [_own(x, arrays) for x in results[:count]]
         updates = [np.array(x) for x in results[count:]]  # one may be the variable that another replaces
-        for i, value in zip(self._written, updates, strict=True):
+        for i, value in zip(self.inputs.updated, updates, strict=True):
             arrays[i][...] = value
         return outputs
 

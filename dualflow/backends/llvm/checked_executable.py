@@ -32,25 +32,23 @@ Array = np.ndarray[Any, Any]
 class CheckedExecutable(Executable):
     """A compiled graph whose calls detect accesses outside of buffers."""
 
-    __slots__ = ("_texts", "_written")
+    __slots__ = ("_texts",)
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         super().__init__(compile_graph(graph, options), options)
         constants = [checked_memory.copied(x, "a constant", frozen=True) for x in self.image.constants]
         self.image = self.image._replace(constants=tuple(constants))
         self._texts = StepTexts.of(_step_texts(graph, self.program))
-        updated = {update.input for update in graph.updates}
-        self._written = frozenset([i for i, value in enumerate(graph.inputs) if value in updated])
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         inputs = [
-            checked_memory.copied(array, f"input {i}", frozen=i not in self._written)
+            checked_memory.copied(array, f"input {i}", frozen=i not in self.inputs.updated)
             for i, array in enumerate(arrays)
         ]
         try:
             outputs = super().run(inputs, effect_log)
         finally:
-            for i in self._written:
+            for i in self.inputs.updated:
                 np.copyto(arrays[i], inputs[i])
         return [output.copy() for output in outputs]
 
