@@ -10,7 +10,7 @@ from dualflow.core.errors import DualflowError
 from dualflow.core.records import NamedTuple, replace
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import UserGradient
-from dualflow.graph.extract import extract
+from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.graph_gradient import GraphGradient
 from dualflow.graph.ir import Capture, Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
@@ -68,7 +68,8 @@ def traced_gradient(tracer: Tracer, node: Node) -> TracedGradient:
     after = tracer.builder.finish(())
     operands = [*[x._value for x in cotangents], *node.outputs, *inputs]
     returned = [v for v in values if v is not None]
-    extras = extract(after, operands, returned).inputs[len(dict.fromkeys(operands)) :]
+    _, sources = ancestors(returned, operands)
+    extras = [v for v in after.inputs if v in sources]
     graph = extract(after, [*operands, *extras], returned, name=f"{rule.name}_gradient")
     if any(n.effect is not None for n in graph.nodes):
         raise UntraceableGradient("it reads results of random ops, or has effects itself")
