@@ -48,7 +48,7 @@ def _op(name: str, doc: str, code: Callable[..., Any], error: type[InvalidArgume
         doc=doc,
         infer=infer,
         kernel=lambda *arrays, **attrs: code(maths_reference, *arrays, **attrs),
-        kind=Elementwise(code, cost=64, error=error),
+        kind=Elementwise(code, cost=64, error=error),  # the work of four rows; a cost has no sizes
     )
 
 
