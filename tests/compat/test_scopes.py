@@ -472,6 +472,18 @@ def test_a_custom_getter_is_called_in_the_getter_s_place() -> None:
         assert [v.trainable for v in (w, plain, own)] == [False, True, False]
 
 
+def test_a_constant_has_its_dtype_with_a_custom_getter_too() -> None:
+    def same(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return getter(*args, **kwargs)
+
+    with v1.Graph().as_default(), v1.variable_scope("a", initializer=[1, 2]):
+        for name, getter in {"b": None, "c": same}.items():
+            with v1.variable_scope(name, custom_getter=getter):
+                assert v1.get_variable("default").dtype is v1.int32
+                assert v1.get_variable("own", initializer=True).dtype is v1.bool
+                assert v1.get_variable("other", initializer=1, dtype=v1.float64).dtype is v1.float64
+
+
 def test_the_getter_of_a_nested_custom_getter_is_that_of_the_outer_scope() -> None:
     order: list[str] = []
 

@@ -21,6 +21,7 @@ from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 from dualflow.graph_mode import get_default_graph, name_scope, recording_graph
 from dualflow.graph_mode.default_graph import enclosing_graph, outside_of_bodies
+from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -365,12 +366,15 @@ def get_variable(
         return _get_variable(
             full, shape, dtype, initializer, regularizer, None, trainable, collections, constraint
         )
+    first = scope.initializer if initializer is None else initializer
+    if dtype is None:
+        dtype = scope.dtype if first is None or callable(first) else dtype_of(first)
     return chosen(
         getter=_get_variable,
         name=full,
         shape=shape,
-        dtype=scope.dtype if dtype is None else as_dtype(dtype),
-        initializer=scope.initializer if initializer is None else initializer,
+        dtype=as_dtype(dtype),
+        initializer=first,
         regularizer=scope.regularizer if regularizer is None else regularizer,
         reuse=scope.reuse,
         trainable=trainable,
