@@ -184,21 +184,21 @@ class Executable:
 
         No variable has been updated if it raises.
         """
-        layout = self.image
+        image = self.image
         if effect_log is not None:
-            effect_log.records_collectives &= layout.records_collectives
-        if layout.computes_sizes:
+            effect_log.records_collectives &= image.records_collectives
+        if image.computes_sizes:
             return self._run_sized(arrays, effect_log)
         params, calls = self._params, self._calls
-        new_arrays, arena_bytes = self._new_arrays, layout.arena_bytes
-        if layout.sized_by_arguments:
+        new_arrays, arena_bytes = self._new_arrays, image.arena_bytes
+        if image.sized_by_arguments:
             params, failed = self.bound_params([x.shape for x in arrays])
             if failed:
                 assert failed != OTHER_SIZES, "the program is that for sizes which are equal"
                 raise self.failure(failed, params)
             calls = self._calls_for(params)
-            new_arrays, arena_bytes = self._arrays_for(params), int(params[layout.arena_param or 0])
-        buffers: list[Array] = [*arrays, *layout.constants]
+            new_arrays, arena_bytes = self._arrays_for(params), int(params[image.arena_param or 0])
+        buffers: list[Array] = [*arrays, *image.constants]
         try:
             buffers += [self.empty(shape, dtype) for shape, dtype in new_arrays]
             arena = self._take_arena(arena_bytes)
@@ -222,7 +222,7 @@ class Executable:
                 addresses = [address_of(a) for a in (table, params, status)]
             self._enter_in_span(call, addresses, status, effect_log, params)
         self._give_arena(arena)
-        return buffers[layout.first_output : layout.first_temporary]
+        return buffers[image.first_output : image.first_temporary]
 
     def bound_params(self, shapes: Sequence[Sequence[int]]) -> tuple[Array, int]:
         """The parameter table for inputs of these shapes, and the number of the check that failed, or 0.
@@ -263,7 +263,6 @@ class Executable:
 
     def _run_sized(self, arrays: Sequence[Array], effect_log: EffectLog | None) -> list[Array]:
         """The outputs of a program with dynamic sizes; each call has its own parameter table and buffers."""
-        layout = self.image
         try:
             call = self.sized_call(self._params.copy(), arrays)
         except (MemoryError, ValueError) as error:
@@ -280,7 +279,7 @@ class Executable:
                         call.host(part.call, effect_log)
                 else:
                     self._enter_in_span(part, addresses, status, effect_log, call.params)
-            return [self._output(call, i) for i in range(len(layout.outputs))]
+            return [self._output(call, i) for i in range(len(self.image.outputs))]
         finally:
             call.release()
             self._give_arena(call.arena)
@@ -418,11 +417,11 @@ class Executable:
 
 
 def _new_arrays(
-    layout: ProgramImage, calls: Sequence[NativePart | HostStep]
+    image: ProgramImage, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
     """Shapes, which may be symbolic, and dtypes of the outputs and temporaries of a call."""
     by_host = {output.buffer for call in calls if not isinstance(call, NativePart) for output in call.outputs}
-    for buffer, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
+    for buffer, spec in enumerate((*image.outputs, *image.temporaries), start=image.first_output):
         shape = BY_HOST if buffer in by_host else tuple([-1 if d is None else d for d in spec.shape])
         yield shape, spec.dtype.dtype
 

@@ -131,7 +131,7 @@ class ProgramEntry:
 
     def store(self, executable: Executable) -> None:
         """Store the program of ``executable``, which this process has compiled for the graph."""
-        reason = _obstacle(executable)
+        reason = _reason_not_stored(executable)
         constants = _constants(self.graph, executable.image.constants)
         if constants is None:
             reason = reason or f"constants of more than {MAX_FOLDED_BYTES} bytes were folded"
@@ -235,7 +235,7 @@ def _source_times() -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(times))
 
 
-def _obstacle(executable: Executable) -> str:
+def _reason_not_stored(executable: Executable) -> str:
     """The reason that the image of a program is for this process alone; the empty string for none."""
     image, program = executable.image, executable.program
     if any(part.host is not None for part in image.parts):
