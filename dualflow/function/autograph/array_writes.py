@@ -29,7 +29,7 @@ from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.selection import where
 from dualflow.ops.tensor_sizes import axis_sizes
 
-_NO_CONTAINERS: Final = (str, bytes, np.ndarray, *TENSORS)
+_NO_CONTAINERS: Final = (str, bytes, range, np.ndarray, *TENSORS)
 """Classes of collections whose items are values: they keep no reference to another array."""
 
 

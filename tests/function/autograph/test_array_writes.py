@@ -372,6 +372,13 @@ def with_elements_in_lists_that_contain_each_other(x: Any) -> Any:
     return first[1], out
 
 
+def with_a_range_too_long_to_search(x: Any) -> Any:
+    out = np.zeros(3)
+    indices = range(len(out), 1 << 60)
+    out[0] = x[0]
+    return indices[0], out
+
+
 def with_computed_values(x: Any) -> Any:
     out = np.ones((3, 3))
     sums, scaled = np.sum(out, 0), out * 2
@@ -407,6 +414,7 @@ def with_rows_for_a_function(x: Any) -> Any:
     [
         *(with_rows_that_are_not_read_again, with_copied_rows, with_elements, with_computed_values),
         *(with_views_of_now, with_rows_for_a_function, with_elements_in_lists_that_contain_each_other),
+        with_a_range_too_long_to_search,
     ],
 )
 def test_copies_elements_and_views_that_are_read_before_are_no_aliases(function: Any) -> None:
