@@ -204,7 +204,7 @@ class InternalModule(ModuleType):
 
     Args:
         name: the full name.
-        relative: the name below ``tensorflow.python``.
+        relative: the name in the table of modules.
     """
 
     def __init__(self, name: str, relative: str) -> None:

@@ -19,6 +19,7 @@ Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
 
 
 _PLAIN: Final = frozenset({int, NoneType})
+"""The types of sizes that a shape keeps as they are."""
 
 
 class Shape(tuple[Dim, ...]):
