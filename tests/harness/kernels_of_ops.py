@@ -12,7 +12,7 @@ from typing import Any
 import dualflow as df
 from dualflow.backends.opencl.devices import current_device
 from dualflow.backends.opencl.executable import OpenCLExecutable
-from dualflow.backends.opencl.products import LARGE, NARROW
+from dualflow.backends.opencl.products import LARGE
 from dualflow.backends.opencl.steps import Launch, walk_steps
 from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
@@ -91,36 +91,37 @@ def reduce_by_groups() -> int:
 
 
 def multiply() -> int:
-    """Run products with each kind of tile and operand, and convolutions; returns the number of products."""
+    """Run products with large tiles and with the small one; returns the number of their traces."""
+    function = df.function(
+        lambda x, y: (x @ y + x[:, :1] * y[:1], df.matmul(y, x)), backend="opencl", autograph=False
+    )
+    for side, tile in enumerate(LARGE[::2], 260):
+        current_device().tiles["f"] = tile
+        function(_normal(side, 3), _normal(3, side))
+    return len(function.concrete_functions)
 
-    def products(x: Any, y: Any, image: Any, filters: Any) -> Any:
+
+def convolve() -> None:
+    """Run convolutions with the small tile and the narrow one, and gradients of one."""
+
+    def convolutions(image: Any, filters: Any) -> Any:
         with df.GradientTape() as tape:
             tape.watch([image, filters])
             loss = df.reduce_sum(df.nn.conv2d(image, filters, 2, "SAME"))
         slopes = tape.gradient(loss, [image, filters])
-        return (
-            x @ y + x[:, :1] * y[:1],
-            df.matmul(y, x),
-            df.nn.depthwise_conv2d(image, filters[..., :1], [1] * 4, "SAME"),
-            slopes,
-        )
+        return df.nn.depthwise_conv2d(image, filters[..., :1], [1] * 4, "SAME"), slopes
 
-    function = df.function(products, backend="opencl", autograph=False)
-    key, side = [1, 2], 260
-    image, filters = (
-        df.random.stateless_normal([1, 5, 6, 16], key),
-        df.random.stateless_normal([3, 3, 16, 2], key),
+    df.function(convolutions, backend="opencl", autograph=False)(_normal(1, 5, 6, 16), _normal(3, 3, 16, 2))
+    df.function(lambda x, k: df.nn.conv2d(x, k, 1, "SAME"), backend="opencl")(
+        _normal(1, 32, 34, 16), _normal(1, 3, 16, 64)
     )
-    for tile in (*LARGE[::2], NARROW):
-        current_device().tiles["f"] = tile
-        x, y = df.random.stateless_normal([side, 3], key), df.random.stateless_normal([3, side], key)
-        function(x, y, image, filters)
-        side += 1
-    many = df.random.stateless_normal([1, 32, 34, 16], key), df.random.stateless_normal([1, 3, 16, 64], key)
-    df.function(lambda x, k: df.nn.conv2d(x, k, 1, "SAME"), backend="opencl")(*many)
-    return len(function.concrete_functions)
+
+
+def _normal(*shape: int) -> Any:
+    return df.random.stateless_normal(shape, [1, 2])
 
 
 if __name__ == "__main__":
     fail_to_scatter()
+    convolve()
     print(reduce_by_groups() + multiply() + sum(map(run, plain_cases())))
