@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -110,7 +110,7 @@ def measure(workload: Workload, seconds: float, quick: bool, libraries: Sequence
     on_device = df.function(body)
     for x, y in zip(df.nest.flatten(on_device(*there)), df.nest.flatten(on_cpu(*host)), strict=True):
         np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-3, atol=1e-3, err_msg=workload.name)
-    best = fastest(
+    best = peers.fastest(
         [lambda: on_cpu(*host), lambda: wait(on_device(*there)), lambda: wait(from_host(*host))], seconds
     )
     in_order = df.function(workload.build(), backend="llvm", memory_budget=UNLIMITED)
@@ -133,18 +133,6 @@ def seconds_of_peer(library: str, name: str, quick: bool) -> float | None:
 def wait(results: Any) -> None:
     """Wait until the device has computed results."""
     current_device().queue.finish()
-
-
-def fastest(calls: Sequence[Callable[[], Any]], seconds: float) -> list[float]:
-    """Seconds of the fastest of several calls of each function, which are called alternately."""
-    best, end = [float("inf")] * len(calls), time.perf_counter() + seconds
-    while True:
-        for i, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            best[i] = min(best[i], time.perf_counter() - start)
-        if time.perf_counter() > end:
-            return best
 
 
 def traffic(function: Function[..., Any], inputs: Sequence[Any]) -> Traffic:

@@ -10,13 +10,13 @@ result. Both functions are frozen, and are called alternately in one process.
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 import dualflow as df
+from benchmarks.peers import fastest
 from benchmarks.tables import command_line, contains_word, print_table
 
 
@@ -69,13 +69,7 @@ def measure(layer: Layer, seconds: float) -> Row:
     quantized = df.quantization.int8(function, df.quantization.calibrate(function, [x]))
     expected = frozen(x).numpy()
     error = float(np.abs(quantized(x).numpy() - expected).max() / np.abs(expected).max())
-    best, end = [np.inf, np.inf], time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        for i, f in enumerate((frozen, quantized)):
-            start = time.perf_counter()
-            f(x)
-            best[i] = min(best[i], time.perf_counter() - start)
-    return Row(*best, error)
+    return Row(*fastest([lambda: frozen(x), lambda: quantized(x)], seconds), error)
 
 
 HEADER: Final = (

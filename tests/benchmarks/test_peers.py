@@ -48,4 +48,4 @@ def test_memory_that_nothing_reports_is_left_out() -> None:
 def test_names_are_distinct_and_a_call_is_timed() -> None:
     names = [row.name for row in rows(quick=True)]
     assert len(set(names)) == len(names)
-    assert fastest(lambda: None, quick=True) > 0
+    assert min(fastest([lambda: None] * 2, 0.0)) > 0
