@@ -57,8 +57,7 @@ class Monitor:
         self._done = threading.Event()
         server = None
         if self._rank == 0:
-            local = len(set(world.hosts)) == 1
-            server = MonitorServer(world.size, local=local, timeout=lambda: self.timeout)
+            server = MonitorServer(world.size, local=world.on_one_machine, timeout=lambda: self.timeout)
         address, token = world.communicator.bcast(server and (server.address, server.token))
         self._socket = socket.create_connection(address, timeout=60)
         self._socket.sendall(hello(token, self._rank, world.hosts[self._rank], self._pid))

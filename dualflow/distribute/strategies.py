@@ -233,7 +233,7 @@ def _join_job(timeout: float) -> Group:
         if world.size == 1:
             return OneWorker()
         check_versions(world)
-        group = WorkerGroup(world.communicator, on_one_machine=len(set(world.hosts)) == 1)
+        group = WorkerGroup(world.communicator, on_one_machine=world.on_one_machine)
         _monitors["job"] = Monitor(world, group.progress)
         _share_random_stream(world)
         WRITE_ONCE.fill(group.write_once)
@@ -248,7 +248,7 @@ def _group_of_machine() -> Group:
     with _lock.lock:
         if "machine" not in _groups:
             _groups["machine"] = job_group
-            if len(set(world.hosts)) > 1:
+            if not world.on_one_machine:
                 local = world.communicator.Split_type(imported("mpi4py.MPI").COMM_TYPE_SHARED)
                 _groups["machine"] = (
                     OneWorker() if local.size == 1 else WorkerGroup(local, on_one_machine=True)

@@ -37,6 +37,11 @@ class World:
     communicator: Any
     hosts: tuple[str, ...]
 
+    @property
+    def on_one_machine(self) -> bool:
+        """Whether all workers are on one machine."""
+        return len(set(self.hosts)) == 1
+
 
 ALONE: Final = World(0, 1, None, (platform.node(),))
 """The world of a program that no launcher has started."""
