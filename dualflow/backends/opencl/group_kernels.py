@@ -118,7 +118,7 @@ class GroupWriter(OpenCLWriter):
 
     def _for(self, loop: ks.For) -> None:
         if loop.loop is KernelLoop.CHUNKS and not self.in_block:
-            self._member_loop(loop, _accumulators((loop,)))
+            self._member_loop(loop)
             return
         if is_parallel(loop, self.num_parallel):
             with self._each(loop):
@@ -128,14 +128,14 @@ class GroupWriter(OpenCLWriter):
         super()._for(loop)
 
     def _vector_loop(self, loop: ks.For) -> None:
-        self._member_loop(loop, _accumulators((loop,)))
+        self._member_loop(loop)
 
-    def _member_loop(self, loop: ks.For, accumulators: Sequence[Register]) -> None:
+    def _member_loop(self, loop: ks.For) -> None:
         """Write a loop that the lanes of a team share in its block, else all members of the group."""
         index, begin, end = index_name(loop.loop), self._bound(loop.begin), self._bound(loop.end)
         first, step = ("lane", self.num_lanes) if self.in_block else ("member", self.group_size)
         if not self.in_block:
-            self.in_any_order.update(accumulators)
+            self.in_any_order.update(_accumulators((loop,)))
         head = f"for (int64_t {index} = {begin} + {first}; {index} < {end}; {index} += {step})"
         with self.lines.block(head):
             outer, self.in_lanes = self.in_lanes, True

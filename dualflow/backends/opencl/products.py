@@ -112,6 +112,15 @@ def window_parameters(axes: int) -> str:
     return "".join(f", const long {name}{i}" for i in range(axes) for name in names) + ", const long channels"
 
 
+def _tensor_strides(axes: int) -> str:
+    """The lines that compute the strides of a tensor's axes, and of its batch, ``tensor``."""
+    lines, stride = [], "channels"
+    for i in reversed(range(axes)):
+        lines.append(f"    const long axis{i} = {stride};")
+        stride = f"axis{i} * size{i}"
+    return "\n".join([*lines, f"    const long tensor = {stride};"])
+
+
 def product(form: ProductForm) -> str:
     """The program of a product: ``out = scale * (x @ y)``, or ``out = addend + scale * (x @ y)``."""
     return program(_ProductWriter(form).text())
@@ -243,11 +252,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
         """The declarations of a tile's local memory for the positions and offsets of windows and elements."""
         if not self.form.window_axes:
             return ""
-        lines, stride = [], "channels"
-        for i in reversed(range(self.form.window_axes)):
-            lines.append(f"    const long axis{i} = {stride};")
-            stride = f"axis{i} * size{i}"
-        lines.append(f"    const long tensor = {stride};")
+        lines = [_tensor_strides(self.form.window_axes)]
         for name, length in (("row", self.tile.height), ("inner", self.tile.depth)):
             tables = [f"{name}_index[{length}]"]
             tables += [f"{name}_at{i}[{length}]" for i in range(self.form.window_axes)]
@@ -305,10 +310,6 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
 def window_sum(dtype: DType, axes: int) -> str:
     """The program of a depthwise convolution: each work-item sums a window times the filter, in order."""
     c = c_type(dtype)
-    strides, stride = [], "channels"
-    for i in reversed(range(axes)):
-        strides.append(f"    const long axis{i} = {stride};")
-        stride = f"axis{i} * size{i}"
     positions = "\n".join(
         f"        const long at{i}_axis = left % windows{i} * stride{i} - before{i}; left /= windows{i};"
         for i in reversed(range(axes))
@@ -327,8 +328,7 @@ __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, c
     __global const {c} *x = (__global const {c} *)b0 + at0;
     __global const {c} *y = (__global const {c} *)b1 + at1;
     __global {c} *out = (__global {c} *)b2 + at2;
-{chr(10).join(strides)}
-    const long tensor = {stride};
+{_tensor_strides(axes)}
     for (long item = get_global_id(0); item < items; item += get_global_size(0)) {{
         const long channel = item % channels;
         long left = item / channels;
