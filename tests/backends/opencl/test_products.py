@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opencl_driver import require_opencl
+from required_tools import require_module
 
 import dualflow as df
 
-require_opencl()
+require_module("pyopencl")
 
 from dualflow.backends.opencl.devices import current_device  # noqa: E402  # they import pyopencl
 from dualflow.backends.opencl.executable import OpenCLExecutable  # noqa: E402
