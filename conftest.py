@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 # Before NumPy is loaded, here and in the processes that tests start: threads of OpenBLAS busy-wait after each
@@ -117,6 +118,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("left out")
         terminalreporter.line(f"{left_out.total()} exhaustive tests ({folders})")
         terminalreporter.line("run them with: python -m pytest -m exhaustive")
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test in a process of pytest-xdist, and send the first process the report of its call.
+
+    It prints nothing else. Reports of setups and teardowns that passed, and messages that a test begins and
+    ends, take more time than most tests. ``--durations`` and ``--junit-xml`` need them.
+    """
+    option = item.config.option
+    if not hasattr(item.config, "workerinput") or option.durations is not None or option.xmlpath:
+        return None
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(trylast=True)

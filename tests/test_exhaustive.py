@@ -46,10 +46,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(project: Path, *arguments: str) -> tuple[set[str], str]:
     """The names of the tests that pytest runs, and its output."""
+    ended = run_pytest(project, *arguments)
+    ended.check_returncode()
+    return set(re.findall(r"PASSED \S+::(\S+)", ended.stdout)), ended.stdout
+
+
+def run_pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments]
-    ended = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
-    return set(re.findall(r"PASSED \S+::(\S+)", ended.stdout)), ended.stdout
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_run_of_the_suite_names_what_it_leaves_out(project: Path) -> None:
@@ -80,6 +85,43 @@ def test_files_without_the_marker_are_not_read(project: Path) -> None:
     )
     ran, _ = run(project, "-m", "exhaustive", "-n0")
     assert ran == EXHAUSTIVE
+
+
+PHASES = """
+import pytest
+
+@pytest.fixture
+def fails_before(): raise ValueError("before")
+
+@pytest.fixture
+def fails_after():
+    yield
+    raise ValueError("after")
+
+def test_before(fails_before): pass
+def test_after(fails_after): pass
+def test_itself(): raise ValueError("itself")
+def test_skipped(): pytest.skip("a reason")
+"""
+
+
+def test_a_process_reports_failures_of_each_phase(project: Path) -> None:
+    name = "tests/part/test_phases.py"
+    file = project / name
+    file.write_text(PHASES, encoding="utf-8")
+    try:
+        output = run_pytest(project, str(file), "-n1").stdout
+    finally:
+        file.unlink()
+    summary = output.partition("short test summary info")[2].splitlines()[1:-1]
+    outcomes = [(line.split()[0], line.split()[-1]) for line in summary]
+    assert sorted(outcomes) == [
+        ("ERROR", "after"),
+        ("ERROR", "before"),
+        ("FAILED", "itself"),
+        ("PASSED", f"{name}::test_after"),
+        ("SKIPPED", "reason"),
+    ]
 
 
 def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() -> None:

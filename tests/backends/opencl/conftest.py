@@ -12,8 +12,9 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = {path: HERE in path.parents for path in {item.path for item in items}}
     for item in items:
-        if HERE in item.path.parents:
+        if here[item.path]:
             item.add_marker("opencl")
 
 
