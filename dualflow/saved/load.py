@@ -14,7 +14,7 @@ from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArg
 from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.core.tree import flatten
+from dualflow.core.tree import flatten, unflatten
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.function.concrete import ConcreteFunction
@@ -163,6 +163,8 @@ class Loader:
     def _structure(self, item: Any) -> Any:
         try:
             return from_json(item)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{self.folder.path}: {error.message}") from None
         except (ValueError, LookupError, TypeError) as error:
             self.fail(str(error))
 
@@ -186,7 +188,7 @@ class Loader:
             asset = Asset(self._checked_index(self.folder.assets, item.get("asset"), "asset"))
             self.assets[number] = asset
             return asset.variable
-        if kind not in ("tuple", "function", "trace", "asset"):
+        if kind not in ("tuple", "function", "trace", "asset", "composite"):
             self.fail(f"there are no objects of the kind {kind[:40]!r}")
         return None
 
@@ -232,6 +234,8 @@ class Loader:
         kind = item["kind"]
         if kind == "tuple":
             return tuple([self._item(x) for x in self._list(item, "items")])
+        if kind == "composite":
+            return self._composite(item)
         if kind == "function":
             return self._function(item.get("function"))
         if kind == "trace":
@@ -241,6 +245,13 @@ class Loader:
         if type(path) is not int or path not in self.assets:
             self.fail("an asset has no path")
         return self.assets[path]
+
+    def _composite(self, item: Any) -> Any:
+        specs, structure = flatten(self._structure(item.get("value")))
+        tensors = [self.object_at(number) for number in self._list(item, "tensors")]
+        if specs != [TensorSpec.of(x.shape, x.dtype) for x in tensors if isinstance(x, EagerTensor)]:
+            self.fail("a composite does not have its tensors")
+        return unflatten(structure, tensors)
 
     def _item(self, item: Any) -> Any:
         if isinstance(item, Mapping) and "node" in item:
@@ -254,7 +265,7 @@ class Loader:
         if ("function", number) not in self.functions:
             name, specs = self._member(item, "name", str), item.get("input_signature")
             traces = [self._trace(n) for n in self._list(item, "traces")]
-            signature = None if specs is None else self._structure(specs)
+            signature = None if specs is None else unflatten(*reversed(flatten(self._structure(specs))))
             self.functions["function", number] = self._traced(name, traces, signature)
         return self.functions["function", number]
 
@@ -294,7 +305,7 @@ class Loader:
         return LoadedTrace(self._member(item, "name", str), graph, parameters, arguments, results)
 
     def _parameter(self, item: Any) -> inspect.Parameter:
-        kind = _KINDS.get(item[1]) if isinstance(item, list) and len(item) in (2, 3) else None
+        kind = _KINDS.get(str(item[1])) if isinstance(item, list) and len(item) in (2, 3) else None
         if kind is None or not isinstance(item[0], str) or not item[0].isidentifier():
             self.fail(f"{str(item)[:40]} is not a parameter")
         default = self._structure(item[2]) if len(item) == 3 else inspect.Parameter.empty

@@ -8,6 +8,7 @@ list, tuple    ``items``: for each ``{"node": number}``, or a plain value as in 
 dict           ``items``: pairs of a key and such an item
 variable       ``name``, ``trainable``, ``array``; ``spec`` if its shape has dynamic sizes
 tensor         ``array``
+composite      ``value``: as in ``composites.py``; ``tensors``: the numbers of its tensors
 function       ``function``: its number
 trace          ``trace``: its number
 asset          ``path``: the number of its path
@@ -26,6 +27,8 @@ from typing import Any
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.records import dataclass, field
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import flatten
 from dualflow.eager.module import Module
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import value_of
@@ -34,8 +37,9 @@ from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.traced_function import Function
 from dualflow.saved.assets import Asset
+from dualflow.saved.composites import is_composite
 from dualflow.saved.signatures import is_function
-from dualflow.saved.structures import to_json
+from dualflow.saved.structures import to_json, tree_to_json
 from dualflow.saved.traces import TraceWriter
 from dualflow.train.encoding import Array
 from dualflow.train.reachability import ancestors_of, parents_of
@@ -49,6 +53,8 @@ def members_of(thing: Any) -> dict[str, Any]:
     """The attributes or elements of an object that may be saved, by name, with its traced methods."""
     if isinstance(thing, (*_SAVED[:-1], BoundFunction)):
         return {}
+    if is_composite(thing):
+        return {str(i): tensor for i, tensor in enumerate(flatten(thing)[0])}
     members = dict(children_of(thing))
     if isinstance(thing, _CONTAINERS) or type(thing).__module__ == "builtins":
         return members
@@ -138,6 +144,8 @@ class ObjectWriter:
             return {"kind": "function", "function": self._function(thing)}
         if isinstance(thing, Asset):
             return {"kind": "asset", "path": self.number(thing.variable)}
+        if is_composite(thing):
+            return self._composite(thing)
         if isinstance(thing, list | deque):
             return {"kind": "list", "items": self._items(thing)}
         if isinstance(thing, tuple):
@@ -148,6 +156,12 @@ class ObjectWriter:
             items = [[key, self._item(members.get(str(key), thing[key]))] for key in keys]
             return {"kind": "dict", "items": items}
         return self._object(thing)
+
+    def _composite(self, thing: Any) -> dict[str, Any]:
+        tensors, structure = flatten(thing)
+        specs = [TensorSpec.from_tensor(x) for x in tensors]
+        value = tree_to_json(structure, specs, "an attribute")
+        return {"kind": "composite", "value": value, "tensors": [self.number(x) for x in tensors]}
 
     def _object(self, thing: Any) -> dict[str, Any]:
         members = self._members.get(id(thing), {})

@@ -9,15 +9,17 @@ from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import flatten, leaves
+from dualflow.core.tree import leaves
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.traced_function import Function
 from dualflow.saved.gradients import with_traced_gradients
 from dualflow.saved.loaded import LoadedTrace
-from dualflow.saved.traces import arguments_of
+from dualflow.saved.traces import argument_leaves
 
 DEFAULT_KEY: Final = "serving_default"
+_CONTAINERS: Final = (Mapping, list, tuple, TensorSpec)
+"""The results of a signature: a tensor, or tensors in one of these."""
 
 
 def is_function(thing: Any) -> bool:
@@ -90,15 +92,12 @@ def single_trace(function: Any, what: str) -> ConcreteFunction:
 
 def _is_of_tensors(trace: ConcreteFunction) -> bool:
     results = trace.structured_outputs
-    return isinstance(results, Mapping | list | tuple | TensorSpec) and all(
-        isinstance(x, TensorSpec) for x in leaves(results)
-    )
+    return isinstance(results, _CONTAINERS) and all(isinstance(x, TensorSpec) for x in leaves(results))
 
 
 def _as_signature(key: str, trace: ConcreteFunction) -> ConcreteFunction:
     """``trace``, traced again with its tensors as keyword arguments, and a dict as result."""
-    arguments = arguments_of(trace)
-    saved = leaves(arguments)
+    saved = argument_leaves(trace)
     named: dict[str, TensorSpec] = {}
     for spec in [x for x in saved if isinstance(x, TensorSpec)]:
         name = re.sub(r"\W+", "_", str(spec.name)).strip("_") or "x"
@@ -106,8 +105,8 @@ def _as_signature(key: str, trace: ConcreteFunction) -> ConcreteFunction:
             name += "_"
         named[name] = TensorSpec(spec.shape, spec.dtype, name)
     results = _named_results(key, trace)
-    structure = flatten(trace.structured_outputs)[1]
-    value_trace = LoadedTrace(trace.name, with_traced_gradients(trace), (), arguments, structure)
+    graph = with_traced_gradients(trace)
+    value_trace = LoadedTrace(trace.name, graph, (), tuple(saved), trace._structure)
 
     def serve(**tensors: Any) -> dict[str, Any]:
         remaining = iter([tensors[name] for name in named])
@@ -125,10 +124,11 @@ def _named_results(key: str, trace: ConcreteFunction) -> list[str]:
     """The name of each result, in the order of the leaves."""
     results = trace.structured_outputs
     values = leaves(results)
-    if not all(isinstance(x, TensorSpec) for x in values):
+    if not isinstance(results, _CONTAINERS) or not all(isinstance(x, TensorSpec) for x in values):
         raise DTypeError(f"The signature {key!r} returns {results!r}; a signature returns tensors alone.")
     if not isinstance(results, Mapping):
-        if len(values) > 1 and any(not isinstance(x, TensorSpec) for x in results):
+        is_nested = isinstance(results, list | tuple) and any(not isinstance(x, TensorSpec) for x in results)
+        if is_nested and len(values) > 1:
             raise DTypeError(
                 f"The signature {key!r} returns nested structures; return a dict, or a list of tensors."
             )

@@ -10,20 +10,26 @@ dtype                                  ``{"dtype": "float32"}``
 list, tuple                            ``{"list": [...]}``, ``{"tuple": [...]}``
 dict                                   ``{"dict": [[key, ...], ...]}``
 named tuple                            ``{"namedtuple": "Point", "fields": [[name, ...], ...]}``
+TensorShape                            ``{"shape": [null, 3]}``; null if the rank is unknown
+composite                              as in ``composites.py``
 =====================================  =============================================
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.graph.text_lines import read_spec
+from dualflow.saved.composites import COMPOSITE_READERS, composite_to_json, read_shape, shape_to_json
 
 _PLAIN: Final = (type(None), bool, int, float, str)
 _MAX_DEPTH: Final = 64
@@ -36,26 +42,60 @@ def to_json(value: Any, what: str) -> Any:
     Raises:
         DTypeError: it holds an object that only its own code could create again.
     """
+    leaves, structure = flatten(value)
+    return tree_to_json(structure, leaves, what)
+
+
+def tree_to_json(structure: Structure, leaves: Sequence[Any], what: str) -> Any:
+    """The tree of ``structure`` with these leaves, specs and Python values, as JSON.
+
+    Raises:
+        DTypeError: it holds an object that only its own code could create again.
+    """
+    kind = structure.kind
+    if kind is None:
+        return _leaf_to_json(leaves[0], what)
+    if kind is type(None):
+        return {"value": None}
+    remaining = iter(leaves)
+    parts = [tree_to_json(x, [*islice(remaining, x.leaves)], what) for x in structure.children]
+    if kind in (list, tuple):
+        return {kind.__name__: parts}
+    if hasattr(kind, "_fields"):
+        return {"namedtuple": kind.__name__, "fields": _named(structure.keys, parts)}
+    if kind in _DICTS and all(type(key) in (str, int) for key in structure.keys):
+        return {"dict": _named(structure.keys, parts)}
+    composite = composite_to_json(kind, parts, lambda x: to_json(x, what), what)
+    if composite is None:
+        raise _no_json(unflatten(structure, leaves), what)
+    return composite
+
+
+def _named(keys: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
+    """Pairs of a key and a part, in the order of the container."""
+    part_of = dict(zip(keys, parts, strict=True))
+    return [[key, part_of[key]] for key in getattr(keys, "order", keys)]
+
+
+def _leaf_to_json(value: Any, what: str) -> Any:
     if isinstance(value, TensorSpec):
         named = {"name": value.name} if isinstance(value.name, str) else {}
         return {"tensor": str(value), **named}
-    kind = type(value)
-    if kind in _PLAIN:
+    if type(value) in _PLAIN:
         return {"value": value}
-    if kind is bytes:
+    if type(value) is bytes:
         return {"bytes": value.decode("latin-1")}
     if isinstance(value, DType):
         return {"dtype": value.name}
-    if kind in (list, tuple):
-        return {kind.__name__: [to_json(x, what) for x in value]}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        fields = zip(value._fields, value, strict=True)
-        return {"namedtuple": kind.__name__, "fields": [[n, to_json(x, what)] for n, x in fields]}
-    if kind in _DICTS and all(type(key) in (str, int) for key in value):
-        return {"dict": [[key, to_json(x, what)] for key, x in value.items()]}
-    raise DTypeError(
+    if isinstance(value, Shape):
+        return {"shape": shape_to_json(value)}
+    raise _no_json(value, what)
+
+
+def _no_json(value: Any, what: str) -> DTypeError:
+    return DTypeError(
         f"{what} is or contains {value!r}: a saved function takes and returns tensors, Python numbers, "
-        "strings, and lists, tuples and dicts of them. Wrap it in a function that does."
+        "strings, extension types, and lists, tuples and dicts of them. Wrap it in a function that does."
     )
 
 
@@ -121,6 +161,10 @@ def _named_tuple(entry: Mapping[str, Any], depth: int) -> Any:
     return namedtuple(name, list(map(str, fields)))(*fields.values())
 
 
+def _reader_of_composite(read: Callable[..., Any]) -> Callable[[Mapping[str, Any], int], Any]:
+    return lambda entry, depth: read(entry, lambda part: from_json(part, depth))
+
+
 _READERS: Final[dict[str, Callable[[Mapping[str, Any], int], Any]]] = {
     "tensor": _tensor,
     "value": _value,
@@ -130,6 +174,8 @@ _READERS: Final[dict[str, Callable[[Mapping[str, Any], int], Any]]] = {
     "tuple": lambda entry, depth: tuple(_items(entry["tuple"], depth)),
     "dict": lambda entry, depth: _pairs(entry["dict"], depth),
     "namedtuple": _named_tuple,
+    **{key: _reader_of_composite(read) for key, read in COMPOSITE_READERS.items()},
+    "shape": lambda entry, depth: read_shape(entry["shape"]),  # the last, as composites have shapes
 }
 
 

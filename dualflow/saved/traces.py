@@ -12,12 +12,11 @@ import numpy as np
 from dualflow.core.errors import DTypeError
 from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import unflatten
 from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.graph.printer import Storage, complete_text
 from dualflow.saved.gradients import with_traced_gradients
-from dualflow.saved.structures import to_json
+from dualflow.saved.structures import to_json, tree_to_json
 from dualflow.train.encoding import Array
 
 
@@ -48,12 +47,12 @@ class TraceWriter:
         """
         if id(trace) not in self._numbers:
             trace.guards.require_none(repr(trace))
-            what = f"{trace.name} can't be saved: an argument"
+            cannot = f"{trace.name} can't be saved"
             entry = {
                 "name": trace.name,
                 "parameters": [_parameter(p) for p in trace.parameters],
-                "arguments": to_json(arguments_of(trace), what),
-                "results": to_json(trace.structured_outputs, f"{trace.name} can't be saved: its result"),
+                "arguments": tree_to_json(trace.key[0], argument_leaves(trace), f"{cannot}: an argument"),
+                "results": tree_to_json(trace._structure, trace.outputs, f"{cannot}: its result"),
             }
             self.texts.append(
                 complete_text(with_traced_gradients(trace), Storage(self._constant, self._source))
@@ -74,15 +73,14 @@ class TraceWriter:
         return str(self.node_of(source))
 
 
-def arguments_of(trace: ConcreteFunction) -> tuple[Any, ...]:
-    """The value of each parameter of a trace, with specs for tensors.
+def argument_leaves(trace: ConcreteFunction) -> list[Any]:
+    """The leaves of the parameters of a trace, with specs for tensors; their structure is in its key.
 
     Raises:
         DTypeError: a variable is an argument.
     """
-    structure, leaves = trace.key
     values: list[Any] = []
-    for leaf, name in zip(leaves, trace.leaf_names, strict=True):
+    for leaf, name in zip(trace.key[1], trace.leaf_names, strict=True):
         if isinstance(leaf, VariableLeaf):
             raise DTypeError(
                 f"{trace.name} can't be saved: its argument {name} is a variable. A saved function takes "
@@ -92,8 +90,7 @@ def arguments_of(trace: ConcreteFunction) -> tuple[Any, ...]:
             values.append(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
         else:
             values.append(leaf.value)
-    arguments: tuple[Any, ...] = unflatten(structure, values)
-    return arguments
+    return values
 
 
 def _parameter(parameter: inspect.Parameter) -> list[Any]:

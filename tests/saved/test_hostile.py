@@ -8,7 +8,7 @@ import random
 import shutil
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ HOSTILE: list[Any] = [
     -1, 0, 1, 7, 10**6, 10**30, 1.5, True, None, "", "../../etc/passwd", "/etc/passwd", ".", "..", "x\0y",
     "float32[99999999999]", "float32[?]", "float32[...]", "nothing", "constants/0", "variables/1", [], {},
     [[]], {"node": 0}, {"value": 1}, {"tensor": "int64[2]"}, {"tuple": [{"node": 0}]}, "__class__",
-    "a" * 5000,
+    {"ragged": []}, {"shape": [-1]}, {"extension_type": None, "fields": []}, "a" * 5000,
 ]  # fmt: skip
 
 
@@ -34,6 +34,14 @@ HOSTILE: list[Any] = [
 def bent(x: Any) -> Any:
     y = df.exp(x)
     return y, lambda dy: dy * y * 2.0
+
+
+class Tagged(df.experimental.ExtensionType):
+    __name__ = "test_hostile.Tagged"
+    rows: df.RaggedTensor
+    table: Mapping[str, df.Tensor]
+    size: df.TensorShape
+    tag: tuple[str, int] = ("a", 1)
 
 
 class Net(df.Module):
@@ -45,6 +53,8 @@ class Net(df.Module):
         self.names = df.Variable(["a", "bc"], trainable=False)
         self.parts = [self.w, (df.constant([1.0, 2.0]), 3), {"n": df.Variable(1)}]
         self.table = df.constant(np.arange(40.0))
+        self.tagged = Tagged(df.ragged.constant([[1.0], [2.0, 3.0]]), {"t": [1, 2]}, [None, 3])
+        self.tag.get_concrete_function(self.tagged, df.SparseTensor([[0, 1]], [1.0], [2, 2]))
 
     @df.function(input_signature=[df.TensorSpec([None, 2], name="x")])
     def __call__(self, x: Any) -> Any:
@@ -55,6 +65,10 @@ class Net(df.Module):
             raise ValueError("negative")
         y = bent(y * 1e-3)
         return {"y": y + np.arange(30, dtype=np.float32).reshape(10, 3)[:1], "t": self.table[:2]}
+
+    @df.function
+    def tag(self, x: Any, y: Any) -> Any:
+        return Tagged(x.rows * 2.0, x.table, x.size), y * 3.0
 
     @df.function(input_signature=[df.TensorSpec([None, None, None, 1])])
     def windows(self, x: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from dualflow.core.composite_tensor import CompositeTensor
@@ -77,7 +77,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         Args:
             value: an instance of the extension type.
         """
-        return from_fields(cls, {name: _spec_of(part) for name, part in vars(value).items()})
+        return from_fields(cls, {name: spec_of_part(part) for name, part in vars(value).items()})
 
     def _complete(self) -> None:
         convert_fields(self, declaration_of(self.value_type).spec_fields)
@@ -158,7 +158,12 @@ def from_fields(kind: Any, fields: Mapping[str, Any]) -> Any:
     return instance
 
 
-def _spec_of(part: Any) -> Any:
+def fields_with_components(spec: ExtensionTypeSpec, components: Iterable[Any]) -> dict[str, Any]:
+    """The fields of a spec by name, with these values in place of its components."""
+    return spec._filled(components)
+
+
+def spec_of_part(part: Any) -> Any:
     """A part of a field with specs in place of tensors."""
     return _replaced(part, lambda x: x if isinstance(x, TypeSpec) else _component_spec(x))
 

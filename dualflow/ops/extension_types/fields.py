@@ -15,6 +15,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.own_files import OWN_FILES
 from dualflow.core.records import NamedTuple
 from dualflow.ops.extension_types.field_types import ExtensionField, check_annotation
+from dualflow.ops.extension_types.registered_names import register
 
 _DECLARATION: Final = "_tf_extension_type_declaration"
 _ROOT: Final = "_tf_extension_type_root"
@@ -48,9 +49,11 @@ def declare(kind: Any) -> None:
 
     Raises:
         DTypeError: a field has a type that no field can have.
-        InvalidArgumentError: a field has a reserved name, or no default although one before it has.
+        InvalidArgumentError: a field has a reserved name, or no default although one before it has; the name
+            of the class in files is that of another.
     """
     _classes[kind.__name__] = kind
+    register(kind)
     for name in inspect.get_annotations(kind):
         if name in _RESERVED or name.startswith("_tf_extension_type"):
             raise InvalidArgumentError(

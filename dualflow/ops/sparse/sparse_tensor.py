@@ -34,9 +34,11 @@ class SparseStructure:
     can_be_stacked: ClassVar = False
     """Stacks of its tensors, and their rows, are no SparseTensors."""
 
-    def __call__(self, indices: Any, values: Any, dense_shape: Any = None) -> SparseTensor:
-        """The SparseTensor of these tensors."""
-        return _make(indices, values, self.shape, dense_shape)
+    def __call__(self, indices: Any, values: Any, dense_shape: Any = None) -> Any:
+        """The SparseTensor of these tensors, or its spec if they are specs and its shape is static."""
+        if isinstance(values, TensorSpec) and self.shape.is_static:
+            return SparseTensorSpec(self.shape, values.dtype)
+        return sparse_from_parts(indices, values, self.shape, dense_shape)
 
 
 @entry
@@ -153,7 +155,7 @@ class SparseTensor(CompositeTensor, DifferentiableComposite):
         """
         values = convert_to_tensor(new_values)
         _check(self._indices.shape, values.shape, self._shape)
-        return _make(self._indices, values, self._shape, self._dense_shape)
+        return sparse_from_parts(self._indices, values, self._shape, self._dense_shape)
 
     def __as_tensor__(self) -> Any:
         """Raises an error: the conversion to a dense tensor must be explicit.
@@ -246,7 +248,7 @@ class SparseTensorSpec(TreeSpec):
         return self.shape, self.dtype
 
 
-def _make(indices: Any, values: Any, shape: Shape, dense_shape: Any) -> SparseTensor:
+def sparse_from_parts(indices: Any, values: Any, shape: Shape, dense_shape: Any = None) -> SparseTensor:
     """A SparseTensor from parts that fit, without checks."""
     tensor = object.__new__(SparseTensor)
     tensor._indices, tensor._values, tensor._shape, tensor._dense_shape = indices, values, shape, dense_shape

@@ -55,6 +55,17 @@ def declared(**annotations):
     return type("Bad", (experimental.ExtensionType,), {"__annotations__": annotations})
 
 
+def named(name):
+    """Define an extension type with a name for files."""
+    return type("Bad", (experimental.ExtensionType,), {"__annotations__": {}, "__name__": name})
+
+
+def named_twice():
+    first = named("tests.Named")
+    body = {"__annotations__": {}, "__name__": "tests.Named"}
+    return first, type("Other", (experimental.ExtensionType,), body)
+
+
 def with_default_first():
     return type("Bad", (experimental.ExtensionType,), {"__annotations__": {"a": int, "b": int}, "a": 1})
 
@@ -84,6 +95,8 @@ CASES = {
     ),
     "a mapping without types": (lambda: declared(a=typing.Mapping), DTypeError, "the field 'a' has the type"),
     "a reserved name": (lambda: declared(Spec=int), InvalidArgumentError, "'Spec' is reserved", "rename"),
+    "a name without a project": (lambda: named("Bad"), InvalidArgumentError, "the form 'project.Bad'"),
+    "a name of two classes": (named_twice, InvalidArgumentError, "'tests.Named' of .*Bad", "give it another"),
     "defaults": (with_default_first, InvalidArgumentError, "non-default", "put fields with defaults after"),
     "a field that is missing": (lambda: Point(), DTypeError, "Point: missing .* 'x'", "pass each field"),
     "a field that is not set": (
