@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Final
 
 from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.backward_sizes import backward_sizes, size_nodes
@@ -11,6 +12,7 @@ from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.op_kinds import Literal, View
+from dualflow.ops.record import Effect
 from dualflow.sizes.symbolic_sizes import typical
 
 
@@ -24,6 +26,9 @@ class SourceKind(Enum):
 
 Source = tuple[SourceKind, int]
 """A kind of source and the index within it."""
+
+_REPEATABLE: Final = (None, Effect.CHECK)
+"""The effects of nodes of dynamic size that the backward graph runs again: what passed a check passes again."""
 
 
 class ForwardBackwardGraphs(NamedTuple):
@@ -49,7 +54,8 @@ def split_forward_backward(
     The forward graph computes what the first ``outputs``, the updates and the first ``effects`` nodes with an
     effect need, from the first ``inputs``. A residual is a value of the forward graph that the backward graph
     reads. Inputs, constants, and views no smaller than their operand are no residuals: the backward graph
-    reads their source. It recomputes values of dynamic size, and values that depend on ``kept_inputs`` alone.
+    reads their source. It recomputes values of dynamic size, such as the stacks of a loop whose trip count is
+    dynamic, and values that depend on ``kept_inputs`` alone.
 
     Each graph binds the size variables that it reads, to sizes of its own arguments. ``effects`` doesn't
     count nodes that bind or compare sizes: the forward graph has those before the last of its other nodes.
@@ -98,7 +104,9 @@ def split_forward_backward(
 def _recomputed(joint: Graph, ahead: set[Node], kept_inputs: Sequence[Value]) -> set[Node]:
     """The nodes of the forward graph (``ahead``) that the backward graph recomputes."""
     kept_values = set(kept_inputs)
-    recomputed = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.effect is None}
+    recomputed = {
+        n for n in ahead if n.effect in _REPEATABLE and not all(v.spec.shape.is_static for v in n.outputs)
+    }
     for node in joint.nodes if kept_inputs else ():
         if node in ahead and node.inputs and kept_values.issuperset(node.inputs) and node.effect is None:
             kept_values.update(node.outputs)

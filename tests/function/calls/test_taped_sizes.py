@@ -24,6 +24,15 @@ def scan(x: Any) -> Any:
     return total
 
 
+def written_rows(x: Any) -> Any:
+    rows = df.TensorArray(df.float64, size=df.shape(x)[0], element_shape=[8])
+    total = df.zeros([8], df.float64)
+    for i in df.range(df.shape(x)[0]):
+        total = df.tanh(total) * 0.5 + x[i]
+        rows = rows.write(i, total)
+    return rows.stack()
+
+
 @df.custom_gradient
 def doubled_gradient(x: Any) -> Any:
     y = df.exp(x * 0.1)
@@ -47,6 +56,7 @@ CASES: dict[str, tuple[Callable[..., Any], Shapes]] = {
         ((N,),),
     ),
     "a loop over rows": (scan, ((N, 8),)),
+    "rows that a loop writes one by one": (written_rows, ((N, 8),)),
     "a branch": (lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: x * x, lambda: df.sin(x)), ((N,),)),
     "a number of rows": (
         lambda x: df.reduce_sum(x, 0) / (df.cast(df.shape(x)[0], df.float64) + 1.0),
