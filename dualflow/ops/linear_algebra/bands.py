@@ -1,4 +1,7 @@
-"""Diagonals of matrices other than the main one, and several at once: the positions of their elements."""
+"""Diagonals of matrices other than the main one, and several at once: the positions of their elements.
+
+Sizes are ints, or scalar tensors where they are known only at run time.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,24 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape
-from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.core.records import NamedTuple
+from dualflow.ops.arithmetic import minimum
+from dualflow.ops.arrangement import expand_dims, reshape, squeeze
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
 from dualflow.ops.conversion import cast
+from dualflow.ops.positions import iota
+from dualflow.ops.repetition import pad
 from dualflow.ops.selection import where
+from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size, axis_sizes
 
 Band = tuple[int, int]
 """The lowest and the highest diagonal: 0 is the main one, positive ones are above it."""
-
-Places = np.ndarray[Any, np.dtype[np.int64]]
 
 _ALIGNED: Final = {
     "LEFT_RIGHT": (False, True),
@@ -46,79 +55,144 @@ def check_align(align: str) -> None:
         raise InvalidArgumentError(f"align is one of {', '.join(_ALIGNED)}, not {align!r}.")
 
 
-def extract(x: Any, rows: int, columns: int, band: Band, padding: Any, align: str) -> Any:
+class _Lines(NamedTuple):
+    """The diagonals of a band as the rows of a tensor, the highest first.
+
+    Attributes:
+        distance: the number of each diagonal, in a column.
+        offset: the shift of each to the right, in a column.
+        width: the length of the longest.
+    """
+
+    distance: np.ndarray[Any, np.dtype[np.int64]]
+    offset: Any
+    width: Any
+
+
+def least(x: Any, y: Any) -> Any:
+    """The smaller of two sizes."""
+    return min(x, y) if _are_static(x, y) else minimum(x, y)
+
+
+def extract(x: Any, band: Band, padding: Any, align: str) -> Any:
     """The diagonals of the matrices ``x``, one row each, the highest first; a single one as it is.
 
     Raises:
-        InvalidArgumentError: a diagonal outside of the matrices.
+        InvalidArgumentError: a diagonal outside of the matrices; at run time if a size is dynamic.
     """
     low, high = band
-    if low <= -rows or high >= columns:
+    name = f"k={low if low == high else band}"
+    rows, columns = axis_size(x, -2, int64), axis_size(x, -1, int64)
+    if _are_static(rows, columns) and (low <= -rows or high >= columns):
         raise InvalidArgumentError(
-            f"k={band} is outside of matrices of {rows} rows and {columns} columns; use {1 - rows} to "
+            f"{name} is outside of matrices of {rows} rows and {columns} columns; use {1 - rows} to "
             f"{columns - 1}."
         )
-    d, offset, width = _rows_of(band, rows, columns, align)
-    index = np.arange(width)
-    row = index + (np.maximum(-d, 0) - offset)[:, None]
-    column = index + (np.maximum(d, 0) - offset)[:, None]
-    inside = (row >= 0) & (column >= 0) & (row < rows) & (column < columns)
+    distance, offset, width = _lines(band, rows, columns, align)
+    if not _are_static(rows, columns):
+        inside = logical_and(greater(rows, -low), greater(columns, high))
+        width = required(width, inside, f"{name} is outside of the matrices.")
+    index = iota((1, width), 1, int64) - offset
+    row, column = index + np.maximum(-distance, 0), index + np.maximum(distance, 0)
+    inside = logical_and(
+        greater_equal(minimum(row, column), 0), logical_and(less(row, rows), less(column, columns))
+    )
     diagonals = _picked(x, row * columns + column, inside, padding)
-    return diagonals if low < high else reshape(diagonals, (*x.shape[:-2], width))
+    return diagonals if low < high else squeeze(diagonals, -2)
 
 
-def construct(x: Any, band: Band, num_rows: int, num_columns: int, padding: Any, align: str) -> Any:
+def construct(x: Any, band: Band, num_rows: Any, num_columns: Any, padding: Any, align: str) -> Any:
     """Matrices with the rows of ``x`` as their diagonals, the highest first.
 
     Raises:
         InvalidArgumentError: another number of rows than of diagonals, or matrices too small or too large for
-            them.
+            them; at run time if a size is dynamic.
     """
     low, high = band
-    x = expand_dims(x, -2) if low == high else x
-    rows, columns = _sizes(x.shape, band, num_rows, num_columns)
-    _, offset, width = _rows_of(band, rows, columns, align)
-    if width != x.shape[-1]:
-        raise InvalidArgumentError(
-            f"diagonals of {x.shape[-1]} elements do not fit matrices of {rows} rows and {columns} columns, "
-            f"whose longest has {width}; change num_rows or num_cols."
-        )
-    d = np.arange(columns) - np.arange(rows)[:, None]
-    inside = (d >= low) & (d <= high)
-    line = np.where(inside, high - d, 0)
-    index = np.minimum(np.arange(columns), np.arange(columns) - d) + offset[line]
+    x = _with_lines(expand_dims(x, -2) if low == high else x, band)
+    rows, columns = _sizes(axis_size(x, -1, int64), band, num_rows, num_columns)
+    distance = iota((1, columns), 1, int64) - iota((rows, 1), 0, int64)
+    inside = logical_and(greater_equal(distance, low), less_equal(distance, high))
+    line = where(inside, high - distance, 0)
+    _, offset, width = _lines(band, rows, columns, align)
+    index = minimum(iota((1, columns), 1, int64), iota((rows, 1), 0, int64)) + gather(
+        reshape(offset, [-1]), line
+    )
+    if low > 0 or high < 0:  # such diagonals may have no element for the positions outside of the band
+        x, width = pad(x, [*[[0, 0]] * (len(x.shape) - 1), [0, 1]]), width + 1
     return _picked(x, line * width + index, inside, padding)
 
 
-def _rows_of(band: Band, rows: int, columns: int, align: str) -> tuple[Places, Places, int]:
-    """The diagonals, highest first; the shift of each to the right; and the length of the longest."""
-    d = np.arange(band[1], band[0] - 1, -1)
-    lengths = np.minimum(rows + np.minimum(d, 0), columns - np.maximum(d, 0))
-    width = int(lengths.max())
-    upper, lower = _ALIGNED[align]
-    return d, np.where(((d >= 0) & upper) | ((d <= 0) & lower), width - lengths, 0), width
+def _are_static(*sizes: Any) -> bool:
+    return all(type(n) is int for n in sizes)
 
 
-def _sizes(shape: Shape, band: Band, num_rows: int, num_columns: int) -> tuple[int, int]:
-    """The numbers of rows and columns of the matrices whose diagonals are the rows of ``shape``."""
+def _lines(band: Band, rows: Any, columns: Any, align: str) -> _Lines:
+    """The diagonals of matrices with these numbers of rows and columns."""
     low, high = band
-    if len(shape) < 2 or None in shape[-2:] or shape[-2] != high - low + 1:
-        raise InvalidArgumentError(
-            f"diagonals {low} to {high} need {high - low + 1} rows of known size, but the shape is {shape}."
-        )
-    rows, columns = shape[-1] - min(high, 0), shape[-1] + max(low, 0)
-    if num_rows == num_columns == -1:
-        return max(rows, columns), max(rows, columns)
-    sizes = rows if num_rows == -1 else num_rows, columns if num_columns == -1 else num_columns
-    if sizes[0] < rows or sizes[1] < columns:
-        raise InvalidArgumentError(
-            f"these diagonals need {rows} rows and {columns} columns or more, not {sizes[0]} and {sizes[1]}."
-        )
-    return sizes
+    distance = np.arange(high, low - 1, -1)[:, None]
+    lengths = minimum(rows + np.minimum(distance, 0), columns - np.maximum(distance, 0))
+    width = least(rows + min(high, 0), columns - max(low, 0))
+    upper, lower = _ALIGNED[align]
+    to_right = ((distance >= 0) & upper) | ((distance <= 0) & lower)
+    return _Lines(distance, where(to_right, width - lengths, 0), width)
 
 
-def _picked(x: Any, position: Places, inside: Any, padding: Any) -> Any:
+def _with_lines(x: Any, band: Band) -> Any:
+    """``x``, with as many rows as the band has diagonals.
+
+    Raises:
+        InvalidArgumentError: it has another number of rows; at run time if that is dynamic.
+    """
+    low, high = band
+    count = high - low + 1
+    if len(x.shape) < 2 or x.shape[-2] not in (None, count):
+        raise InvalidArgumentError(
+            f"diagonals {low} to {high} need {count} rows, but the shape is {x.shape}."
+        )
+    return ensure_shape(x, [*x.shape[:-2], count, x.shape[-1]]) if x.shape[-2] is None else x
+
+
+def _sizes(length: Any, band: Band, num_rows: Any, num_columns: Any) -> tuple[Any, Any]:
+    """The numbers of rows and columns of matrices whose longest diagonal of the band has ``length`` elements.
+
+    They are ``num_rows`` and ``num_columns``, of which -1 is for as many as needed.
+    """
+    low, high = band
+    needed = length - min(high, 0), length + max(low, 0)
+    if _are_static(num_rows, num_columns) and num_rows == num_columns == -1:
+        side = length + max(-min(high, 0), max(low, 0))
+        return side, side
+    rows, columns = (
+        n if type(size) is int and size == -1 else size
+        for size, n in zip((num_rows, num_columns), needed, strict=True)
+    )
+    if _are_static(rows, columns, length):
+        _check_sizes(length, band, needed, (rows, columns))
+        return rows, columns
+    width = least(rows + min(high, 0), columns - max(low, 0))
+    message = f"diagonals {low} to {high} have another number of elements than those of the matrices."
+    return required(rows, equal(width, length), message), columns
+
+
+def _check_sizes(length: int, band: Band, needed: tuple[int, int], sizes: tuple[int, int]) -> None:
+    """Raise unless matrices of ``sizes`` have diagonals of at most ``length`` elements, and one of them."""
+    low, high = band
+    if sizes[0] < needed[0] or sizes[1] < needed[1]:
+        raise InvalidArgumentError(
+            f"these diagonals need {needed[0]} rows and {needed[1]} columns or more, not {sizes[0]} and "
+            f"{sizes[1]}."
+        )
+    width = min(sizes[0] + min(high, 0), sizes[1] - max(low, 0))
+    if width != length:
+        raise InvalidArgumentError(
+            f"diagonals of {length} elements do not fit matrices of {sizes[0]} rows and {sizes[1]} columns, "
+            f"whose longest has {width}; change num_rows or num_cols."
+        )
+
+
+def _picked(x: Any, position: Any, inside: Any, padding: Any) -> Any:
     """The elements at flat positions in the last two axes; ``padding`` where ``inside`` is false."""
-    flat = reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
-    elements = gather(flat, np.where(inside, position, 0), axis=-1)
-    return elements if inside.all() else where(inside, elements, cast(padding, x.dtype))
+    *batch, rows, columns = axis_sizes(x, int64)
+    flat = reshape(x, [*batch, rows * columns])
+    return where(inside, gather(flat, where(inside, position, 0), axis=-1), cast(padding, x.dtype))

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dualflow.core.dtypes import int32
+from dualflow.core.dtypes import int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
-from dualflow.ops.arithmetic import minimum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.linear_algebra.bands import as_band, check_align, construct, extract
+from dualflow.ops.linear_algebra.bands import as_band, check_align, construct, extract, least
 from dualflow.ops.positions import iota
 from dualflow.ops.record import promote_together
 from dualflow.ops.repetition import pad
 from dualflow.ops.selection import masked, where
-from dualflow.ops.static import int_or_symbolic, require_static_sizes
+from dualflow.ops.static import int_or_symbolic
 from dualflow.ops.tensor_sizes import axis_size, axis_sizes
 
 if TYPE_CHECKING:
@@ -44,15 +43,9 @@ def _places_of(x: Any) -> tuple[Any, Any]:
     return places(axis_size(x, -2), axis_size(x, -1))
 
 
-def _known_sizes(x: Any) -> tuple[int, int]:
-    rows, columns = require_static_sizes(x.shape, "a band of several diagonals", [-2, -1])
-    return rows, columns
-
-
 def _length(rows: Any, columns: Any, k: int) -> Any:
     """The number of elements of a diagonal: an int, or a tensor if a size is; 0 or less if there is none."""
-    lengths = rows + min(k, 0), columns - max(k, 0)
-    return min(lengths) if all(type(n) is int for n in lengths) else minimum(*lengths)
+    return least(rows + min(k, 0), columns - max(k, 0))
 
 
 def _along(x: Any, k: int, added: Any) -> Any:
@@ -133,8 +126,8 @@ def diag_part(
         ``input``.
 
     Raises:
-        InvalidArgumentError: ``input`` has fewer than two axes; ``k`` is outside of the matrices, or a pair
-            for unknown sizes; or ``align`` is unknown.
+        InvalidArgumentError: ``input`` has fewer than two axes, ``k`` is outside of the matrices, or
+            ``align`` is unknown.
 
     >>> import dualflow as df
     >>> df.linalg.diag_part([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
@@ -144,15 +137,10 @@ def diag_part(
     """
     x, (low, high) = _matrices(input), as_band(k)
     check_align(align)
-    if low < high or (low and None not in x.shape[-2:]):
-        return extract(x, *_known_sizes(x), (low, high), padding_value, align)
-    rows, columns = axis_size(x, -2), axis_size(x, -1)
-    side = _length(rows, columns, low)
-    if low:
-        side = required(side, side > 0, f"k={low} is outside of the matrices.")
-    top, left = max(-low, 0), max(low, 0)
-    square = x[..., top : top + side, left : left + side]
-    return reduce_sum(masked(equal(*places(side, side)), square), -1)
+    if low or high:
+        return extract(x, (low, high), padding_value, align)
+    side = least(axis_size(x, -2), axis_size(x, -1))
+    return reduce_sum(masked(equal(*places(side, side)), x[..., :side, :side]), -1)
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
@@ -245,8 +233,8 @@ def set_diag(
         A tensor with the shape of ``input`` and the common dtype.
 
     Raises:
-        InvalidArgumentError: no matrices, or of unknown size; diagonals that do not fit ``input`` and ``k``;
-            an unknown ``align``.
+        InvalidArgumentError: no matrices, diagonals that do not fit ``input`` and ``k``, or an unknown
+            ``align``.
 
     >>> import dualflow as df
     >>> df.linalg.set_diag([[1, 1], [1, 1]], [7, 8]).numpy().tolist()
@@ -265,7 +253,9 @@ def set_diag(
     if low == high:
         return where(equal(distance, low), _replacing(x, values, low), x)
     inside = logical_and(distance >= low, distance <= high)
-    return where(inside, construct(values, (low, high), *_known_sizes(x), 0, align), x)
+    return where(
+        inside, construct(values, (low, high), axis_size(x, -2, int64), axis_size(x, -1, int64), 0, align), x
+    )
 
 
 def _replacing(x: Any, values: Any, k: int) -> Any:

@@ -53,6 +53,14 @@ CASES: dict[str, Case] = {
     "elements above the main diagonal": (lambda x: df.linalg.diag_part(x, k=1), ((3, N, N),)),
     "elements below the main diagonal": (lambda x: df.linalg.diag_part(x, k=-1), ((N, 3),)),
     "a replaced diagonal": (lambda x, y: df.linalg.set_diag(x, y[:-1], k=-1), ((N, N), (N,))),
+    "a band of diagonals": (
+        lambda x: df.linalg.diag_part(x, k=(-1, 1), padding_value=2, align="LEFT_RIGHT"),
+        ((2, N, N),),
+    ),
+    "a band above the main diagonal": (lambda x: df.linalg.diag_part(x, k=(1, 2)), ((N, 3),)),
+    "matrices of a band": (lambda x: df.linalg.diag(x, k=(-1, 2), padding_value=2), ((2, 4, N),)),
+    "matrices of a band below the main diagonal": (lambda x: df.linalg.diag(x, k=(-3, -2)), ((2, N),)),
+    "a replaced band": (lambda x, y: df.linalg.set_diag(x, y, k=(-1, 1)), ((N, N), (3, N))),
     "a scan": (lambda x: df.scan(lambda a, row: a * 0.5 + row, x), ((N, 3),)),
     "a map that sorts": (lambda x: df.map_fn(lambda row: df.sort(row) * 2.0, x), ((N, N),)),
     "a loop that sorts": (

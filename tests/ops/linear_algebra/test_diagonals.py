@@ -89,10 +89,11 @@ def test_gradients_go_to_the_elements_that_were_taken(mode):
     np.testing.assert_array_equal(gradient(x, weights).numpy(), in_band.numpy())
 
 
-@pytest.mark.parametrize("k", [-2, 1])
+@pytest.mark.parametrize("k", [-2, 1, (-3, -2), (1, 2)])
 def test_a_diagonal_without_elements_needs_a_matrix_of_padding(mode, k):
-    matrix = mode(lambda x: df.linalg.diag(x, k=k, padding_value=7.0))(df.zeros([0]))
-    np.testing.assert_array_equal(matrix, np.full([abs(k)] * 2, 7.0, np.float32))
+    shape = [0] if isinstance(k, int) else [2, 0]
+    matrix = mode(lambda x: df.linalg.diag(x, k=k, padding_value=7.0))(df.zeros(shape))
+    np.testing.assert_array_equal(matrix, np.full([np.abs(k).min()] * 2, 7.0, np.float32))
 
 
 def test_a_diagonal_outside_of_matrices_of_dynamic_sizes_is_an_error():
@@ -110,6 +111,44 @@ def test_another_number_of_elements_than_a_diagonal_of_dynamic_size_has_is_an_er
         replaced(df.zeros([3, 3]), [1.0])
 
 
+BANDS = {
+    "a band outside of a matrix": (
+        lambda x: df.linalg.diag_part(x, k=(0, 2)),
+        [None, 3],
+        ([3, 3], [2, 3]),
+        ([0, 3],),
+        r"k=\(0, 2\) is outside of the matrices",
+    ),
+    "a band of an unknown number of diagonals": (
+        lambda x: df.linalg.diag(x, k=(0, 1)),
+        [None, None],
+        ([2, 0], [2, 1], [2, 5]),
+        ([3, 2], [0, 2]),
+        "shape",
+    ),
+    "a band that is too long for a matrix": (
+        lambda x: df.linalg.set_diag(df.zeros([3, 4]), x, k=(-1, 0)),
+        [2, None],
+        ([2, 3],),
+        ([2, 4], [2, 0]),
+        "diagonals -1 to 0 have another number of elements",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_bands_of_dynamic_sizes_that_do_not_fit_are_errors(name):
+    function, signature, fitting, others, message = BANDS[name]
+    compiled = df.function(function, input_signature=[df.TensorSpec(signature)])
+    for shape in fitting:
+        x = df.random.normal(shape)
+        np.testing.assert_array_equal(compiled(x), function(x))
+    for shape in others:
+        for call in (function, compiled):
+            with pytest.raises(df.errors.InvalidArgumentError, match=message if call is compiled else None):
+                call(df.ones(shape))
+
+
 def test_the_padding_has_the_dtype_of_the_elements():
     assert df.linalg.diag([1.5], k=1, padding_value=2).dtype is df.float32
     assert df.linalg.diag(df.constant([1], df.int8), padding_value=2).dtype is df.int8
@@ -123,7 +162,7 @@ CASES = {
         lambda: df.linalg.diag_part(MATRIX, k=1, align="LEFT"),
         "align is one of RIGHT_LEFT|LEFT",
     ),
-    "too few rows": (lambda: df.linalg.diag([[1, 2]], k=(0, 1)), r"need 2 rows .* shape is \(1, 2\)"),
+    "too few rows": (lambda: df.linalg.diag([[1, 2]], k=(0, 1)), r"need 2 rows, .* shape is \(1, 2\)"),
     "a small matrix": (
         lambda: df.linalg.diag([1, 2], num_rows=1),
         "need 2 rows and 2 columns or more, not 1",
