@@ -28,7 +28,7 @@ Source = tuple[SourceKind, int]
 """A kind of source and the index within it."""
 
 _REPEATABLE: Final = (None, Effect.CHECK)
-"""The effects of nodes of dynamic size that the backward graph runs again: what passed a check passes again."""
+"""The effects of nodes of dynamic size that the backward graph runs again: it passes the checks again."""
 
 
 class ForwardBackwardGraphs(NamedTuple):

@@ -123,6 +123,7 @@ def operand_form(op: Op) -> OperandForm:
         kernel=kernel,
         kind=Decompose(resolve),
         vjp=None if op.vjp is None else vjp,
+        effect=op.effect,
         strings=op.strings or not isinstance(op.kind, Elementwise),
     )
     return form

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, DualflowError
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
@@ -22,9 +23,12 @@ from dualflow.ops.attribute_values import in_text
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import identity
 from dualflow.ops.late_sizes import SIZE_READER, as_ints, drawing_from
-from dualflow.ops.op_kinds import Decompose, SizeReader
+from dualflow.ops.op_kinds import Decompose, Opaque, SizeReader
 from dualflow.ops.record import Effect, Op
 from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static, size_variables
+
+if TYPE_CHECKING:
+    from dualflow.ops.random_numbers.draws import DynamicDraw
 
 Array = np.ndarray[Any, Any]
 Compute = Callable[..., Any]
@@ -49,22 +53,44 @@ def _kernel(
         return tuple(np.asarray(x) for x in _as_tuple(compute(*map(wrap, arrays[:count]), *values)))
 
 
-def _resolved(
-    read: SizeReader, *inputs: Any, compute: Compute, result: Compute, integers: int, generator: Any = None
-) -> Any:
+def _resolved(read: SizeReader, *inputs: Any, compute: Compute, result: Compute, integers: int) -> Any:
     count = len(inputs) - integers
-    values = [_read(read, x) for x in inputs[count:]]
-    compute = drawing_from(generator, compute)
+    return _computed(read, compute, inputs[:count], [_read(read, x) for x in inputs[count:]])
+
+
+def _computed(read: SizeReader, compute: Compute, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
+    """The results of ``compute``, whose code may compare sizes.
+
+    Raises:
+        UndecidedSize: it needs a size as a number.
+    """
     if all(is_static(x.shape) for x in inputs) and not size_variables(values):
-        return _as_tuple(compute(*inputs[:count], *values))
+        return _as_tuple(compute(*inputs, *values))
     token = SIZE_READER.set(read)
     try:
         with read.deciding():
-            return _as_tuple(compute(*inputs[:count], *values))
+            return _as_tuple(compute(*inputs, *values))
     except (DualflowError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError) as error:
         raise UndecidedSize(f"a computation needs sizes as numbers: {error}") from None
     finally:
         SIZE_READER.reset(token)
+
+
+def _resolved_draw(
+    read: SizeReader, *inputs: Any, compute: DynamicDraw, result: Compute, integers: int, generator: Any
+) -> Any:
+    """The draw, in the way that suits its number of elements; the run selects it if that depends on data."""
+    sizes = tuple([read(x, 0)[0] for x in inputs])
+    try:
+        return _computed(read, drawing_from(generator, compute), (), sizes)
+    except UndecidedSize:
+        attrs = {"shape": sizes, "draw": compute, "generator": generator}
+        return (dispatch.current().apply(DRAW_OF_ANY_SIZE, (), attrs),)
+
+
+def _draw(shape: tuple[int, ...], draw: DynamicDraw, generator: Any) -> Any:
+    with dispatch.using(EAGER):
+        return np.asarray(draw(generator, *shape))
 
 
 def _read(read: SizeReader, x: Any) -> Any:
@@ -163,8 +189,16 @@ LATE_DRAW: Final = in_text(
         doc="""Like "late_sizes", for a computation that draws from ``generator``.""",
         infer=_infer,
         kernel=_kernel,
-        kind=Decompose(_resolved),
+        kind=Decompose(_resolved_draw),
         outputs=None,
         effect=Effect.RANDOM,
     )
+)
+DRAW_OF_ANY_SIZE: Final = Op(
+    name="draw_of_any_size",
+    doc="""The numbers of ``draw``, which draws few numbers in another way than many.""",
+    infer=lambda shape, draw, generator: TensorSpec.of(Shape(shape), draw.dtype),
+    kernel=_draw,
+    kind=Opaque("random numbers come from NumPy's generators"),
+    effect=Effect.RANDOM,
 )

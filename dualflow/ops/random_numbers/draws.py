@@ -28,7 +28,8 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.late_sizes import FixedSpec, once_sized
-from dualflow.ops.op_kinds import Opaque
+from dualflow.ops.op_kinds import Opaque, OperandAttributes
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.random_numbers.distributions import (
     check_ends,
     fractions,
@@ -38,6 +39,7 @@ from dualflow.ops.random_numbers.distributions import (
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.static import (
+    int_or_symbolic,
     ints_or_symbolic,
     partial_shape,
     shape_of,
@@ -85,6 +87,7 @@ def _record(
     infer: Callable[..., TensorSpec] = _drawn,
     batching_rule: BatchingRule | None = OF_SHAPE,
     kind: Opaque = _KIND,
+    operand_attributes: OperandAttributes | None = None,
 ) -> Op:
     return register(
         Op(
@@ -94,6 +97,7 @@ def _record(
             kernel=kernel,
             kind=kind,
             batching_rule=batching_rule,
+            operand_attributes=operand_attributes,
             effect=Effect.RANDOM,
         )
     )
@@ -171,6 +175,7 @@ CATEGORICAL = _record(
     _categorical,
     _categorical_infer,
     BatchingRule(merged=True),
+    operand_attributes=OperandAttributes(sizes=("count",)),
 )
 
 
@@ -351,13 +356,14 @@ def shuffle(generator: Source, value: Any) -> Tensor:
 def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = int64) -> Tensor:
     """For each row of ``logits``, ``num_samples`` class numbers drawn by its softmax."""
     attrs = {
-        "count": static_int(num_samples, "num_samples"),
+        "count": int_or_symbolic(num_samples, "num_samples"),
         "dtype": as_dtype(dtype),
         "generator": generator,
     }
     logits = convert_to_tensor(logits)
-    CATEGORICAL.specs([logits.spec], attrs)  # errors of kernels that draw numbers are not analysed
-    return dispatch.current().apply(CATEGORICAL, (logits,), attrs)
+    count = attrs["count"] if type(attrs["count"]) is int else None
+    CATEGORICAL.specs([logits.spec], {**attrs, "count": count})  # kernels that draw are not analysed
+    return apply_sized(CATEGORICAL, (logits,), attrs)
 
 
 def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Tensor:

@@ -30,8 +30,9 @@ from dualflow.ops.random_numbers.states import state_of
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.scans import cumsum
 from dualflow.ops.sorting import argsort
-from dualflow.ops.static import static_int
+from dualflow.ops.static import int_or_symbolic, static_int
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
@@ -303,10 +304,10 @@ def stateless_categorical(
     if len(logits.shape) != 2:
         raise InvalidArgumentError(f"logits are of shape (rows, classes), not {logits.shape}; reshape them.")
     floating(logits.dtype)
-    count = static_int(num_samples, "num_samples")
+    shape = [axis_size(logits, 0), int_or_symbolic(num_samples, "num_samples")]
     wide = cast(logits, float64)
     upto = cumsum(exp(wide - reduce_max(wide, 1, keepdims=True)), 1)
-    drawn = fractions(state_of(seed), [logits.shape[0], count], float64) * upto[:, -1:]
+    drawn = fractions(state_of(seed), shape, float64) * upto[:, -1:]
     below = cast(expand_dims(upto, 1) <= expand_dims(drawn, 2), int64 if dtype is None else as_dtype(dtype))
     return reduce_sum(below, 2)
 
