@@ -12,7 +12,7 @@ from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.tree import Structure, open_branch
-from dualflow.data.element import DatasetSpec
+from dualflow.data.element import DatasetSpec, ElementLayout
 from dualflow.data.functions import is_tracing_layout
 from dualflow.data.stage import UNKNOWN
 from dualflow.function.errors import here
@@ -76,7 +76,7 @@ def check_batches(specs: Sequence[Any], method: str) -> None:
     Raises:
         InvalidArgumentError: a component is a scalar, or first sizes differ.
     """
-    shapes = [None if isinstance(s, DatasetSpec) or s.shape is UNKNOWN_RANK else s.shape for s in specs]
+    shapes = [None if s.shape is UNKNOWN_RANK else s.shape for s in specs]
     if any(shape is not None and not shape for shape in shapes):
         raise InvalidArgumentError(f"Cannot {method} an input with scalar components.{here()}")
     sizes = sorted({shape[0] for shape in shapes if shape} - {None})
@@ -87,12 +87,30 @@ def check_batches(specs: Sequence[Any], method: str) -> None:
         )
 
 
-def check_stackable(structure: Structure, method: str) -> None:
-    """Check that stacks of elements, or their rows, are elements: those of a SparseTensor's tensors are not.
+def check_stackable(layout: ElementLayout, method: str) -> None:
+    """Check that ``method`` can stack elements, or take their rows: neither is defined for a SparseTensor.
 
     Raises:
-        InvalidArgumentError: a component is a SparseTensor.
+        InvalidArgumentError: a component is a SparseTensor or a dataset.
     """
+    check_tensors(layout, method)
+    _check_structure(layout.structure, method)
+
+
+def check_tensors(layout: ElementLayout, method: str) -> None:
+    """Check that elements consist of tensors.
+
+    Raises:
+        InvalidArgumentError: a component is a dataset.
+    """
+    if any(isinstance(spec, DatasetSpec) for spec in layout.specs):
+        raise InvalidArgumentError(
+            f"`{method}()` does not support elements that are datasets, such as windows. Make them tensors "
+            f"before, with flat_map(lambda window: window.batch(size)).{here()}"
+        )
+
+
+def _check_structure(structure: Structure, method: str) -> None:
     if not getattr(structure.kind, "can_be_stacked", True):
         raise InvalidArgumentError(
             f"`{method}()` does not support sparse components. Make them dense before, with "
@@ -102,7 +120,7 @@ def check_stackable(structure: Structure, method: str) -> None:
             f"derive it from df.experimental.BatchableExtensionType, or pass its tensors.{here()}"
         )
     for child in structure.children:
-        check_stackable(child, method)
+        _check_structure(child, method)
 
 
 def positive(value: Any, what: str) -> int:

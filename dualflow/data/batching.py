@@ -12,7 +12,7 @@ from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.data.check_state import number, parts, wrong_state
-from dualflow.data.element import ElementLayout, Item, stacked, with_new_axis, without_first_axis
+from dualflow.data.element import ElementLayout, Item, columns, with_new_axis, without_first_axis
 from dualflow.data.rows import stack_rows
 from dualflow.data.stage import UNKNOWN, StageIterator, State, StatelessIterator, UnaryStage
 
@@ -146,8 +146,8 @@ class PaddedBatchIterator(StatelessIterator):
             items = self._upstream.next(stage.size)
             if len(items) < self._least:
                 break
-            columns = enumerate(zip(stacked(items), stage.shapes, stage.fills, strict=True))
-            batches.append(tuple([self._padded(i, *row) for i, row in columns]))
+            components = enumerate(zip(columns(items), stage.shapes, stage.fills, strict=True))
+            batches.append(tuple([self._padded(i, *component) for i, component in components]))
         return batches
 
     def _padded(self, component: int, column: list[Array], shape: Shape, fill: Array) -> Array:
@@ -234,8 +234,8 @@ class UnbatchIterator(StageIterator):
         return rows
 
     def _open(self, item: Item) -> None:
-        self._item, self._at = item, 0
-        self._length = self.count(item)
+        length = self.count(item)
+        self._item, self._at, self._length = item, 0, length
 
     def count(self, item: Item) -> int:
         """The number of rows of an element."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.element import Item
 from dualflow.data.element_files import ElementWriter, FileRows
 from dualflow.data.stage import ReplayedIterator, StageIterator, State, UnaryStage
@@ -90,11 +91,25 @@ class FileCacheIterator(ReplayedIterator):
 
     def restart(self) -> None:
         self._drop()
-        self._rows = FileRows(self._stage.file) if os.path.exists(self._stage.file) else None
+        self._rows = self._open_file()
         self._at = 0
         self._writes = True
         self._ended = False
         self._unwritten: Sequence[Item] = ()
+
+    def _open_file(self) -> FileRows | None:
+        """The complete file, if there is one."""
+        path, layout = self._stage.file, self._stage.layout
+        if not os.path.exists(path):
+            return None
+        rows = FileRows(path)
+        if not rows.has_elements_of(layout):
+            raise InvalidArgumentError(
+                f"The cache file {path!r} has elements of {rows.layout.element_spec!r}, but the dataset has "
+                f"elements of {layout.element_spec!r}. Remove the file, or give another "
+                f"name.{self._stage.where}"
+            )
+        return rows
 
     def make(self, count: int) -> Sequence[Item]:
         if self._rows is not None:

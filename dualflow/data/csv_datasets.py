@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
@@ -15,7 +17,9 @@ from dualflow.data.csv_files import CsvFormat, CsvText, column_of, inferred
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import ElementLayout
 from dualflow.data.file_opening import opener_of
-from dualflow.data.sources import IteratedStage
+from dualflow.data.mapping import MapIterator
+from dualflow.data.sources import FunctionIterator
+from dualflow.data.stage import UNKNOWN, Stage, StageIterator
 from dualflow.function.errors import here
 
 if TYPE_CHECKING:
@@ -80,7 +84,7 @@ class CsvDataset(Dataset):
             )
         columns = tuple(map(column_of, columns_read, defaults))
         csv_format = CsvFormat(_files(filenames), columns, header, na_value, text)
-        dataset: Dataset = self.of(_stage(csv_format, Structure(tuple, (), (LEAF,) * len(columns))))
+        dataset: Dataset = self.of(CsvStage(csv_format=csv_format))
         self.stage = dataset.stage
 
 
@@ -101,9 +105,24 @@ def _column_indices(
     return [column for column in range(count + len(excluded)) if column not in excluded][:count]
 
 
-def _stage(csv_format: CsvFormat, structure: Structure) -> IteratedStage:
-    specs = tuple([TensorSpec([], c.dtype) for c in csv_format.columns])
-    return IteratedStage(iterate=csv_format.items, elements=ElementLayout(structure, specs))
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CsvStage(Stage):
+    """The lines of CSV files. After a line that can't be read, iteration can go on with the next one."""
+
+    csv_format: CsvFormat
+
+    @property
+    def layout(self) -> ElementLayout:
+        columns = self.csv_format.columns
+        specs = tuple([TensorSpec([], column.dtype) for column in columns])
+        return ElementLayout(Structure(tuple, (), (LEAF,) * len(columns)), specs)
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def start(self) -> StageIterator:
+        return MapIterator(FunctionIterator(self.csv_format.lines), self.csv_format.item)
 
 
 @entry
@@ -169,11 +188,8 @@ def make_csv_dataset(
     names = list(column_names) if column_names is not None else text.names(files[0])
     columns_read = [_column_index(c, names) for c in (names if select_columns is None else select_columns)]
     if column_defaults is None:
-
-        def read(name: str) -> Any:
-            return (line for line in text.lines(name) if line[0] > 1 or not header)
-
-        column_defaults = inferred(files[0], columns_read, num_rows_for_inference, read, na_value)
+        lines = itertools.islice(text.lines(files[0], skip=int(header)), num_rows_for_inference)
+        column_defaults = inferred(lines, columns_read, na_value)
     if len(column_defaults) != len(columns_read):
         raise InvalidArgumentError(
             f"There are {len(columns_read)} columns and {len(column_defaults)} column_defaults; give one for "
@@ -181,12 +197,12 @@ def make_csv_dataset(
         )
     columns = tuple(map(column_of, columns_read, column_defaults))
     csv_format = CsvFormat(files, columns, header, na_value, text)
-    selected = [names[place] for place in columns_read]
+    selected = [names[index] for index in columns_read]
     if label_name is not None and label_name not in selected:
         raise InvalidArgumentError(
             f"There is no column {label_name!r} to be the label among {selected}.{here()}"
         )
-    dataset: Dataset = Dataset.of(_stage(csv_format, Structure(tuple, (), (LEAF,) * len(columns))))
+    dataset: Dataset = Dataset.of(CsvStage(csv_format=csv_format))
     if ignore_errors:
         dataset = dataset.ignore_errors()
     if shuffle:

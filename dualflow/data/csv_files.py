@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +22,8 @@ from dualflow.function.errors import here
 _BYTES: Final = "surrogateescape"
 """The error handler of ``str`` codecs that keeps bytes which are not UTF-8."""
 _INT32: Final = np.iinfo(np.int32)
+_INT64: Final = np.iinfo(np.int64)
+_LARGEST_FLOAT32: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,12 @@ class CsvColumn:
     """A column to read.
 
     Attributes:
-        place: the column's number in the file.
+        index: the column's index in the file.
         dtype: the dtype of its values.
         default: the value of an empty field; None if a value is required.
     """
 
-    place: int
+    index: int
     dtype: DType
     default: Array | None
 
@@ -51,19 +55,21 @@ class CsvText:
     delimiter: str
     quotes: bool
 
-    def lines(self, name: str) -> Iterator[tuple[int, list[str]]]:
-        """Yields the number of each line of a file, from 1, and its fields."""
+    def lines(self, name: str, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """Yields the number of each line of a file, from 1, and its fields; not the first ``skip`` ones.
+
+        A line whose quoted fields contain line ends is one, with the number of its last line.
+        """
         with self.open_file(name) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", errors=_BYTES, newline="")
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=_BYTES, newline="")
             reader = (
                 csv.reader(text, delimiter=self.delimiter)
                 if self.quotes
                 else csv.reader(text, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
             )
             try:
-                for fields in reader:
-                    if fields:
-                        yield reader.line_num, fields
+                for fields in itertools.islice(filter(None, reader), skip, None):
+                    yield reader.line_num, fields
             except csv.Error as error:
                 raise InvalidArgumentError(
                     f"{name}:{reader.line_num} can't be read: {error}; correct the file."
@@ -99,26 +105,30 @@ class CsvFormat:
     missing: str
     text: CsvText
 
-    def items(self) -> Iterator[Item]:
-        """Yields an element for each line of all files."""
+    def lines(self) -> Iterator[tuple[Sequence[str], str]]:
+        """Yields the fields of each line of all files, with its file and number for errors."""
         for name in self.files:
-            for number, fields in self.text.lines(name):
-                if number > 1 or not self.header:
-                    yield self._item(fields, f"{name}:{number}")
+            for number, fields in self.text.lines(name, skip=int(self.header)):
+                yield fields, f"{name}:{number}"
 
-    def _item(self, fields: Sequence[str], where: str) -> Item:
+    def item(self, fields: Sequence[str], where: str) -> Item:
+        """The element of a line.
+
+        Raises:
+            InvalidArgumentError: a field is missing, or is not a value of its column's dtype.
+        """
         values = []
         for column in self.columns:
-            if column.place >= len(fields):
+            if column.index >= len(fields):
                 raise InvalidArgumentError(
-                    f"{where} has {len(fields)} fields, and field {column.place + 1} is to be read; correct "
+                    f"{where} has {len(fields)} fields, and field {column.index + 1} is to be read; correct "
                     "the file, or read fewer columns."
                 )
-            text = fields[column.place]
+            text = fields[column.index]
             if text in ("", self.missing):
                 if column.default is None:
                     raise InvalidArgumentError(
-                        f"{where}, field {column.place + 1}, is required but missing; give a default value "
+                        f"{where}, field {column.index + 1}, is required but missing; give a default value "
                         "for it."
                     )
                 values.append(column.default)
@@ -131,28 +141,35 @@ def _parsed(text: str, column: CsvColumn, where: str) -> Array:
     dtype = column.dtype
     try:
         if dtype.kind in "iu":
-            value: Any = int(text)
+            value: Any = int(_numeral(text))
         elif dtype.kind == "f":
-            value = float(text)
+            value = float(_numeral(text))
         else:
             return np.array(text.encode(errors=_BYTES), object)
         return np.array(value, dtype.dtype)
     except (ValueError, OverflowError):
         raise InvalidArgumentError(
-            f"{where}, field {column.place + 1}, is not a valid {dtype.name}: {text!r}; correct the file, or "
+            f"{where}, field {column.index + 1}, is not a valid {dtype.name}: {text!r}; correct the file, or "
             "read the column as another dtype."
         ) from None
 
 
-def column_of(place: int, default: Any) -> CsvColumn:
+def _numeral(text: str) -> str:
+    """``text``, without an underscore, which Python allows in numbers: "1_2" is a string, not 12."""
+    if "_" in text:
+        raise ValueError(text)
+    return text
+
+
+def column_of(index: int, default: Any) -> CsvColumn:
     """The column that a user declares by a dtype or a default value."""
     if isinstance(default, DType | type):
-        return CsvColumn(place, _readable(as_dtype(default)), None)
+        return CsvColumn(index, _readable(as_dtype(default)), None)
     array = leaf_array(default)
     if array.size > 1:
         raise InvalidArgumentError(f"The default of a column must be one value, not {default!r}.{here()}")
     dtype = _readable(as_dtype(array.dtype))
-    return CsvColumn(place, dtype, None if array.size == 0 else array.reshape(()))
+    return CsvColumn(index, dtype, None if array.size == 0 else array.reshape(()))
 
 
 def _readable(dtype: DType) -> DType:
@@ -163,20 +180,16 @@ def _readable(dtype: DType) -> DType:
     return dtype
 
 
-def inferred(
-    name: str, places: Sequence[int], rows: int, read: Callable[[str], Iterator[Any]], missing: str
-) -> list[Any]:
-    """Default values of the dtypes inferred from the first lines of a file.
+def inferred(lines: Iterator[tuple[int, list[str]]], columns: Sequence[int], missing: str) -> list[Any]:
+    """Default values of the dtypes inferred from some lines of a file.
 
     A dtype is the narrowest of int32, int64, float32 and float64 that holds all values, and string otherwise.
     """
-    kinds = [0] * len(places)
-    for count, (_, fields) in enumerate(read(name)):
-        if count == rows:
-            break
-        for i, place in enumerate(places):
-            if place < len(fields) and fields[place] not in ("", missing):
-                kinds[i] = max(kinds[i], _kind(fields[place]))
+    kinds = [0] * len(columns)
+    for _, fields in lines:
+        for i, column in enumerate(columns):
+            if column < len(fields) and fields[column] not in ("", missing):
+                kinds[i] = max(kinds[i], _kind(fields[column]))
     return [
         (as_array(0, int32), as_array(0, int64), as_array(0, float32), as_array(0, float64), "")[k]
         for k in kinds
@@ -184,12 +197,15 @@ def inferred(
 
 
 def _kind(text: str) -> int:
+    """The index of the narrowest dtype of a value among int32, int64, float32, float64 and string."""
     try:
-        value = int(text)
-        return 0 if _INT32.min <= value <= _INT32.max else 1
+        value = int(_numeral(text))
+        if _INT64.min <= value <= _INT64.max:
+            return 0 if _INT32.min <= value <= _INT32.max else 1
     except ValueError:
         pass
     try:
-        return 2 if np.isfinite(np.float32(text)) or not np.isfinite(float(text)) else 3
+        size = abs(float(_numeral(text)))
+        return 2 if size <= _LARGEST_FLOAT32 or not math.isfinite(size) else 3
     except ValueError:
         return 4

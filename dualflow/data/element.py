@@ -75,6 +75,11 @@ class ElementLayout:
         return unflatten(self.structure, self.specs)
 
     @property
+    def dtypes(self) -> tuple[Any, ...]:
+        """The dtype of each leaf; the class ``DatasetSpec`` for a dataset."""
+        return tuple([DatasetSpec if isinstance(s, DatasetSpec) else s.dtype for s in self.specs])
+
+    @property
     def unpacked(self) -> bool:
         """Whether users' functions take the parts of an element as separate arguments."""
         return self.structure.kind is tuple
@@ -121,11 +126,12 @@ def flatten_element(value: Any) -> tuple[list[Any], Structure]:
 def leaf_array(value: Any) -> Array:
     """A leaf of a user's element as an array that is never written to.
 
-    A memory-mapped array isn't loaded, and a symbolic tensor is returned as it is.
+    A memory-mapped array isn't loaded, unless its byte order is not the machine's. A symbolic tensor is
+    returned as it is.
     """
     if isinstance(value, EagerTensor):
         return value._array
-    if isinstance(value, np.memmap):
+    if isinstance(value, np.memmap) and value.dtype.isnative:
         as_dtype(value.dtype)
         return np.asarray(value)
     if isinstance(value, AbstractTensor):
@@ -144,7 +150,7 @@ def leaf_spec(leaf: Any) -> TensorSpec:
 
 
 def covering_spec(a: Any, b: Any) -> Any:
-    """The most specific spec of which all values of specs ``a`` and ``b``, of one dtype, are."""
+    """The most specific spec that all values of ``a`` and all values of ``b`` have; both have one dtype."""
     if isinstance(a, DatasetSpec) or a.shape == b.shape:
         return a
     if UNKNOWN_RANK in (a.shape, b.shape) or len(a.shape) != len(b.shape):
@@ -164,6 +170,6 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     return spec if spec.shape is UNKNOWN_RANK else TensorSpec.of(Shape(spec.shape[1:]), spec.dtype)
 
 
-def stacked(items: Sequence[Item]) -> list[list[Any]]:
+def columns(items: Sequence[Item]) -> list[list[Any]]:
     """The leaves of several elements, grouped by their position."""
     return [list(column) for column in zip(*items, strict=True)]

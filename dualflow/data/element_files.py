@@ -151,6 +151,13 @@ class FileRows:
     def __len__(self) -> int:
         return len(self._checksums)
 
+    def has_elements_of(self, layout: ElementLayout) -> bool:
+        """Whether the elements' dtypes and shapes are those of ``layout``, whose structure may be another."""
+        pairs = list(zip(layout.specs, self.layout.specs, strict=False))
+        return len(layout.specs) == len(self.layout.specs) and all(
+            isinstance(spec, TensorSpec) and spec.is_compatible_with(stored) for spec, stored in pairs
+        )
+
     def row(self, index: int) -> Item:
         begin, end = self._offsets[index], self._offsets[index + 1]
         first, window = self._window
@@ -173,7 +180,7 @@ class FileRows:
         return stack_rows([self.row(i) for i in indices])
 
     def _read_size(self, begin: int, end: int) -> int:
-        """How many bytes to read at an element in sequential reading: several small elements at once."""
+        """The number of bytes to read at an element in sequential reading: several small elements at once."""
         size = end - begin
         return size if size > _WINDOW // 8 else min(_WINDOW, self._offsets[-1] - begin)
 

@@ -10,7 +10,7 @@ from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
-from dualflow.data.check_state import number, parts
+from dualflow.data.check_state import flag, number, parts
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item
 from dualflow.data.functions import DebugMode
@@ -140,29 +140,33 @@ class AssertedIterator(StatelessIterator):
     def __init__(self, stage: AssertedStage) -> None:
         super().__init__(stage.source.start())
         self._stage = stage
-        self._seen = 0
+        self._num_read = 0
+        self._ended = False
 
     def next(self, count: int) -> Sequence[Item]:
+        if self._ended:
+            return ()
         expected, where = self._stage.count, self._stage.where
         elements = self._upstream.next(count)
-        self._seen += len(elements)
-        if expected != INFINITE and self._seen > expected:
+        self._num_read += len(elements)
+        if expected != INFINITE and self._num_read > expected:
             raise FailedPreconditionError(
                 f"Input dataset was expected to contain {expected} elements but contained at least "
-                f"{self._seen}.{where}"
+                f"{self._num_read}.{where}"
             )
-        if len(elements) < count and self._seen != expected:
-            number = "an infinite number of" if expected == INFINITE else expected
+        self._ended = len(elements) < count
+        if self._ended and self._num_read != expected:
+            declared = "an infinite number of" if expected == INFINITE else expected
             raise FailedPreconditionError(
-                f"Input dataset was expected to contain {number} elements but contained only "
-                f"{self._seen}.{where}"
+                f"Input dataset was expected to contain {declared} elements but contained only "
+                f"{self._num_read}.{where}"
             )
         return elements
 
     def get_state(self) -> State:
-        return [self._seen, self._upstream.get_state()]
+        return [self._num_read, self._ended, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
-        elements_read, upstream = parts(state, 2)
-        self._seen = number(elements_read)
+        num_read, ended, upstream = parts(state, 3)
+        self._num_read, self._ended = number(num_read), flag(ended)
         self._upstream.set_state(upstream)

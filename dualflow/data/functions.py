@@ -55,7 +55,7 @@ class ElementFunction:
     Args:
         function: takes the parts of a tuple as separate arguments, any other element as one.
         source: returns the layout of the elements.
-        nest: creates the dataset of a stage.
+        dataset_of: creates the dataset of a stage.
         first: the layout of an argument before the element, such as the state of ``scan``.
         datasets: whether its results are datasets.
     """
@@ -64,14 +64,14 @@ class ElementFunction:
         self,
         function: Callable[..., Any],
         source: Callable[[], ElementLayout],
-        nest: Callable[[Stage], Any],
+        dataset_of: Callable[[Stage], Any],
         first: ElementLayout | None = None,
         datasets: bool = False,
     ) -> None:
         self.name: str = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._source = source
-        self._nest = nest
+        self._dataset_of = dataset_of
         self._first = first
         self._result_layout: ElementLayout | None = None
         self._compiled: Function[..., Any] | None = None
@@ -85,8 +85,8 @@ class ElementFunction:
     def has_layout(self) -> bool:
         """Whether the layout of the results is known, which requires known ranks of the elements' leaves."""
         specs = self._specs()
-        open_ranks = [s for s in specs if isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK]
-        return self._result_layout is not None or not open_ranks
+        has_unknown_rank = any(isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK for s in specs)
+        return self._result_layout is not None or not has_unknown_rank
 
     @property
     def layout(self) -> ElementLayout:
@@ -186,7 +186,7 @@ class ElementFunction:
     def _trace_for_layout(self, function: Callable[..., Any], specs: list[Any]) -> Any:
         tracer = Tracer(self.name)
         leaves = [
-            self._nest(UnknownStage(elements=layout_of_spec(spec.element_spec)))
+            self._dataset_of(UnknownStage(elements=layout_of_spec(spec.element_spec)))
             if isinstance(spec, DatasetSpec)
             else tracer.argument(spec)
             for spec in specs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.convert import Array
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.batching import row_count
 from dualflow.data.element import ElementLayout, Item, with_new_axis, without_first_axis
 from dualflow.data.functions import ElementFunction
@@ -26,14 +26,14 @@ class GroupByWindowStage(UnaryStage):
         reduction: returns a dataset for a key and the dataset of a group.
         elements: the layout of the elements of the returned datasets.
         size: returns the size of a group for a key.
-        nest: creates the dataset of a stage.
+        dataset_of: creates the dataset of a stage.
     """
 
     key: ElementFunction
     reduction: ElementFunction
     elements: ElementLayout
     size: Callable[[int], int]
-    nest: Callable[[Stage], Any]
+    dataset_of: Callable[[Stage], Any]
 
     @property
     def layout(self) -> ElementLayout:
@@ -48,7 +48,10 @@ class GroupByWindowStage(UnaryStage):
 
 
 class GroupByWindowIterator(ReplayedIterator):
-    """Buffers elements until a group is full; incomplete groups come at the end, by ascending key."""
+    """Buffers elements until a group is full; incomplete groups come at the end, by ascending key.
+
+    The dataset of one group is read to its end before the source is read further.
+    """
 
     def __init__(self, stage: GroupByWindowStage) -> None:
         super().__init__(stage.source.start())
@@ -57,34 +60,50 @@ class GroupByWindowIterator(ReplayedIterator):
 
     def restart(self) -> None:
         self._groups: dict[int, list[Item]] = {}
-        self._ready: deque[Item] = deque()
+        self._reduced: StageIterator | None = None
         self._ended = False
 
     def make(self, count: int) -> Sequence[Item]:
-        while len(self._ready) < count and not self._ended:
+        elements: list[Item] = []
+        while len(elements) < count:
+            if self._reduced is None:
+                key = self._next_key()
+                if key is None:
+                    break
+                self._reduced = self._reduction(key)
+            elements += self._reduced.next(count - len(elements))
+            if len(elements) < count:
+                self._reduced.close()
+                self._reduced = None
+        return elements
+
+    def _next_key(self) -> int | None:
+        """The key of the next group to reduce: a full one, or any at the end of the source; None after it."""
+        while not self._ended:
             items = self._upstream.next(1)
             if not len(items):
                 self._ended = True
-                for key in sorted(self._groups):
-                    self._emit(key)
                 break
             key = int(self._stage.key(*items[0])[0])
             group = self._groups.setdefault(key, [])
             group.append(items[0])
             if len(group) >= self._stage.size(key):
-                self._emit(key)
-        return [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
+                return key
+        return min(self._groups, default=None)
 
-    def _emit(self, key: int) -> None:
-        group = InMemoryStage(
-            items=self._groups.pop(key), elements=self._stage.source.layout, origin=self._stage.origin
-        )
-        iterator = self._stage.reduction.result(
-            np.array(key, np.int64), self._stage.nest(group)
-        ).stage.start()
-        while len(items := iterator.next(64)):
-            self._ready += items
-        iterator.close()
+    def _reduction(self, key: int) -> StageIterator:
+        """An iterator over the dataset that the user's function returns for a group."""
+        stage = self._stage
+        items = self._groups.pop(key)
+        group = InMemoryStage(items=items, elements=stage.source.layout, origin=stage.origin)
+        dataset = stage.reduction.result(np.array(key, np.int64), stage.dataset_of(group))
+        iterator: StageIterator = dataset.stage.start()
+        return iterator
+
+    def close(self) -> None:
+        if self._reduced is not None:
+            self._reduced.close()
+        super().close()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,7 +131,7 @@ class UniqueIterator(ReplayedIterator):
     def make(self, count: int) -> Sequence[Item]:
         elements: list[Item] = []
         while len(elements) < count and len(items := self._upstream.next(1)):
-            key = tuple([(x.shape, x.tobytes() if x.dtype.kind in "biufcV" else x.item()) for x in items[0]])
+            key = tuple([(x.shape, _hashable(x)) for x in items[0]])
             if key not in self._keys:
                 self._keys.add(key)
                 elements.append(items[0])
@@ -165,8 +184,10 @@ class RebatchIterator(ReplayedIterator):
         while len(batches) < count:
             size = self._stage.sizes[self._batches % len(self._stage.sizes)]
             while self._rows < size and len(items := self._upstream.next(1)):
+                rows = row_count(items[0], "rebatch", self._stage.where)
+                self._check_row_shapes(items[0])
                 self._buffer.append(items[0])
-                self._rows += row_count(items[0], "rebatch", self._stage.where)
+                self._rows += rows
             taken = min(size, self._rows)
             if not taken or (self._stage.drop_remainder and taken < size):
                 break
@@ -176,6 +197,19 @@ class RebatchIterator(ReplayedIterator):
             self._buffer = [tuple([x[taken:] for x in columns])] if self._rows else []
             self._batches += 1
         return batches
+
+    def _check_row_shapes(self, item: Item) -> None:
+        for component, (x, y) in enumerate(zip(self._buffer[0], item, strict=True) if self._buffer else ()):
+            if x.shape[1:] != y.shape[1:]:
+                raise InvalidArgumentError(
+                    f"rebatch can't join batches whose rows differ in shape in component {component}: "
+                    f"{x.shape[1:]} and {y.shape[1:]}. Give them the same shape with map.{self._stage.where}"
+                )
+
+
+def _hashable(array: Array) -> Any:
+    """The content of an array as a key: bytes, or a tuple of strings."""
+    return tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
 
 
 def _joined(parts: Sequence[Array]) -> Array:

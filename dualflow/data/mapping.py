@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dualflow.core.warning import warn_user
@@ -54,7 +54,7 @@ class _PendingElement:
 class MapIterator(StatelessIterator):
     """Iterates over a function's results. If the function fails, only that element is lost."""
 
-    def __init__(self, upstream: StageIterator, function: ElementFunction) -> None:
+    def __init__(self, upstream: StageIterator, function: Callable[..., Item]) -> None:
         super().__init__(upstream)
         self._function = function
         self._left: list[_PendingElement] = []
@@ -214,8 +214,8 @@ class ScanIterator(ReplayedIterator):
 
     def make(self, count: int) -> Sequence[Item]:
         results: list[Item] = []
-        for item in self._upstream.next(count):
-            leaves = self._stage.function(*self._state, *item)
+        while len(results) < count and len(items := self._upstream.next(1)):
+            leaves = self._stage.function(*self._state, *items[0])
             self._state = leaves[: len(self._state)]
             results.append(leaves[len(self._state) :])
         return results

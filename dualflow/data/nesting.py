@@ -162,7 +162,7 @@ class WindowStage(UnaryStage):
         stride: the distance between the elements of a window.
         drop_remainder: whether smaller windows at the end are dropped.
         specs: the layout of the elements, which are datasets.
-        nest: creates the dataset of a stage.
+        dataset_of: creates the dataset of a stage.
     """
 
     size: int
@@ -170,7 +170,7 @@ class WindowStage(UnaryStage):
     stride: int
     drop_remainder: bool
     specs: ElementLayout
-    nest: Callable[[Stage], Any]
+    dataset_of: Callable[[Stage], Any]
 
     @property
     def layout(self) -> ElementLayout:
@@ -274,7 +274,7 @@ class WindowIterator(StageIterator):
             )
             for i, spec in enumerate(specs)
         ]
-        return tuple(map(self._stage.nest, stages))
+        return tuple(map(self._stage.dataset_of, stages))
 
     def get_state(self) -> State:
         before = self._buffer[0][0] if self._buffer else self._upstream.get_state()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from dualflow.data.check_state import flag, number, parts
 from dualflow.data.rows import RowIterator
@@ -23,6 +23,9 @@ from dualflow.data.stage import (
     StatelessIterator,
     UnaryStage,
 )
+
+_MAX_BLOCK: Final = 256
+"""The number of elements that are read at once to be skipped."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,6 +41,10 @@ class ReorderingStage(UnaryStage):
         if indexed is None or indexed[1].source is self.source:  # type: ignore[attr-defined]  # it is of this class
             return self.iterate()
         return RowIterator(indexed[0], indexed[1].start())
+
+    @property
+    def yields_indices(self) -> bool:
+        return self.source.yields_indices
 
     @abstractmethod
     def iterate(self) -> StageIterator:
@@ -99,20 +106,22 @@ class SkipStage(ReorderingStage):
         return available if available < 0 else max(available - self.count, 0)
 
     def iterate(self) -> StageIterator:
-        return SkipIterator(self.source.start(), self.count)
+        block = _MAX_BLOCK if self.yields_indices else 1  # others of a failing block may be lost
+        return SkipIterator(self.source.start(), self.count, block)
 
 
 class SkipIterator(StatelessIterator):
     """Skips the first elements when it is first read."""
 
-    def __init__(self, upstream: StageIterator, count: int) -> None:
+    def __init__(self, upstream: StageIterator, count: int, block: int) -> None:
         super().__init__(upstream)
         self._count = self._left = count
+        self._block = block
         self._done = count == 0
 
     def next(self, count: int) -> Sequence[Any]:
         while not self._done:  # resumes after an error
-            skipped = self._upstream.next(256 if self._left < 0 else min(self._left, 256))
+            skipped = self._upstream.next(self._block if self._left < 0 else min(self._left, self._block))
             self._left -= len(skipped) if self._left > 0 else 0
             self._done = not self._left or not len(skipped)
         return self._upstream.next(count)
@@ -153,7 +162,14 @@ class ShardIterator(StatelessIterator):
         self._index = index
 
     def next(self, count: int) -> Sequence[Any]:
-        return self._upstream.next(count * self._shards)[self._index :: self._shards]
+        selected: list[Any] = []
+        while len(selected) < count:
+            groups = min(count - len(selected), max(1, _MAX_BLOCK // self._shards))
+            block = self._upstream.next(groups * self._shards)
+            selected.extend(block[self._index :: self._shards])  # which may be an array
+            if len(block) < groups * self._shards:
+                break
+        return selected
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -74,12 +74,13 @@ class ParallelMapIterator(StageIterator):
     def next(self, count: int) -> Sequence[Item]:
         if os.getpid() != self._process:  # the threads are the parent's
             self.set_state(self.get_state())
-        if self._stage.calls == AUTOTUNE and not self._calls and not self._calls_are_long():
-            return self._next_in_this_thread(count)
         results: list[Item] = []
         taken: list[_RunningCall] = []
         try:
             while len(results) < count:
+                if not self._calls and self._calls_are_short():
+                    results += self._mapped.next(count - len(results))
+                    break
                 self._fill()
                 if not self._calls:
                     break
@@ -97,42 +98,45 @@ class ParallelMapIterator(StageIterator):
             self._returned = {n for n in self._returned if n > oldest}
         return results
 
-    def _calls_are_long(self) -> bool:
-        """Whether calls take long enough for threads to pay; the first one, which compiles, is ignored."""
-        return len(self._timed) == _NUM_TIMED_CALLS and min(self._timed[1:]) > _MIN_THREADED_SECONDS
+    @property
+    def _is_timing(self) -> bool:
+        """Whether the next call decides about threads, and so runs in this one."""
+        return self._stage.calls == AUTOTUNE and len(self._timed) < _NUM_TIMED_CALLS
 
-    def _next_in_this_thread(self, count: int) -> Sequence[Item]:
-        """The next results, computed and timed in this thread."""
-        if len(self._timed) == _NUM_TIMED_CALLS:
-            return self._mapped.next(count)
-        results: list[Item] = []
-        while len(results) < count and len(self._timed) < _NUM_TIMED_CALLS:
-            items = self._upstream.next(1)
-            if not len(items):
-                return results
-            start = time.perf_counter()
-            results.append(self._stage.function(*items[0]))
-            self._timed.append(time.perf_counter() - start)
-        return results if len(results) == count else [*results, *self.next(count - len(results))]
+    def _calls_are_short(self) -> bool:
+        """Whether threads don't pay; the first timed call, which compiles, is ignored."""
+        if self._stage.calls != AUTOTUNE or self._is_timing:
+            return False
+        return min(self._timed[1:]) <= _MIN_THREADED_SECONDS
 
     def _fill(self) -> None:
         """Submit calls up to the limit."""
-        limit = self._limit
+        limit = 1 if self._is_timing else cores() if self._stage.calls == AUTOTUNE else self._stage.calls
         while len(self._calls) < limit:
             before = self._upstream.get_state()
             items = self._upstream.next(1)
             if not len(items):
                 return
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(limit, "dualflow map")
-                self._release = weakref.finalize(self, _end, self._threads)
-            call = self._threads.submit(self._stage.function, *items[0])
+            call = self._timed_call(items[0]) if self._is_timing else self._submit(items[0], limit)
             self._calls.append(_RunningCall(self._number, before, call))
             self._number += 1
 
-    @property
-    def _limit(self) -> int:
-        return cores() if self._stage.calls == AUTOTUNE else self._stage.calls
+    def _timed_call(self, item: Item) -> Future[Item]:
+        """Call the function in this thread, and time it."""
+        call: Future[Item] = Future()
+        start = time.perf_counter()
+        try:
+            call.set_result(self._stage.function(*item))
+        except Exception as error:
+            call.set_exception(error)
+        self._timed.append(time.perf_counter() - start)
+        return call
+
+    def _submit(self, item: Item, limit: int) -> Future[Item]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(limit, "dualflow map")
+            self._release = weakref.finalize(self, _end, self._threads)
+        return self._threads.submit(self._stage.function, *item)
 
     def _first(self) -> _RunningCall:
         """Wait for the next result, and return its call."""

@@ -117,20 +117,18 @@ class PrefetchIterator(StageIterator):
     def next(self, count: int) -> Sequence[Any]:
         if os.getpid() != self._process:  # the worker is the parent's
             self.set_state([self._ended, self._state])
-        taken, self._buffer = self._buffer, []
-        while len(taken) < count and not self._ended:
+        buffer = self._buffer  # elements before an error or an interrupt stay in it, and come afterwards
+        while len(buffer) < count and not self._ended:
             outcome = (self._queue or self._begin()).take()
             if outcome is None:
                 break
-            if outcome.error is not None:
-                self._buffer = taken  # returned after the error
-            if not taken:
+            if not buffer:
                 self._state = outcome.state
             if outcome.error is not None:
                 raise outcome.error
             self._ended = not len(outcome.items)
-            taken += [outcome] * len(outcome.items)
-        taken, self._buffer = taken[:count], taken[count:]
+            buffer += [outcome] * len(outcome.items)
+        taken, self._buffer = buffer[:count], buffer[count:]
         if taken:
             self._state = taken[-1].state
         return [outcome.items[0] for outcome in taken]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.data.element import Item, stacked
+from dualflow.data.element import Item, columns
 from dualflow.data.stage import IndexedRows, StageIterator, StatelessIterator
 
 
@@ -67,11 +67,11 @@ def stack_rows(items: Sequence[Item], where: str = "") -> list[Array]:
     Raises:
         InvalidArgumentError: the shapes of a leaf differ. The message ends with ``where``.
     """
-    columns = stacked(items)
+    leaves = columns(items)
     try:
-        return list(map(np.stack, columns))
+        return list(map(np.stack, leaves))
     except ValueError:
-        for component, column in enumerate(columns):
+        for component, column in enumerate(leaves):
             first = column[0].shape
             for number, leaf in enumerate(column):
                 if leaf.shape != first:

@@ -15,7 +15,8 @@ from dualflow.data.epochs import Epochs
 from dualflow.data.order import ReorderingStage
 from dualflow.data.stage import UNKNOWN, ReplayedIterator, StageIterator, State
 
-_DRAWN: Final = 1024
+_BLOCK: Final = 1024
+"""The number of indices that are read, or of positions that are drawn, at once."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,13 +53,14 @@ class ShuffleIterator(ReplayedIterator):
         random = imported("numpy.random")
         self._bits = random.Philox(random.SeedSequence([*self._stage.epochs.seeds, self._epoch]))
         self._positions: list[int] = []
-        self._buffer: Sequence[Any] | None = None
+        self._buffer: Sequence[Any] = []
+        self._is_full = False
         self._order: Array | None = None
         self._at = 0
 
     def make(self, count: int) -> Sequence[Any]:
-        if self._buffer is None:
-            self._buffer = self._filled()
+        if not self._is_full:
+            self._fill()
         if self._order is not None:
             return self._remaining(count)
         items = self._upstream.next(count)
@@ -74,19 +76,20 @@ class ShuffleIterator(ReplayedIterator):
         remaining = self._remaining(count - len(drawn))
         return [*drawn, *remaining] if drawn else remaining
 
-    def _filled(self) -> Sequence[Any]:
-        """The first elements of the source, up to the buffer's size."""
-        if self._size != UNKNOWN:
-            return self._upstream.next(self._size)
-        elements: list[Any] = []
-        while len(more := self._upstream.next(_DRAWN)):
-            elements += more
-        return elements
+    def _fill(self) -> None:
+        """Read the source's first elements, up to the buffer's size; resumes after an error."""
+        if self._stage.yields_indices and self._size != UNKNOWN:
+            self._buffer = self._upstream.next(self._size)
+        else:
+            buffer = self._buffer = list(self._buffer)
+            block = _BLOCK if self._stage.yields_indices else 1  # others of a failing block may be lost
+            while len(buffer) != self._size and len(items := self._upstream.next(block)):
+                buffer.extend(items)  # which may be an array
+        self._is_full = True
 
     def _remaining(self, count: int) -> Sequence[Any]:
         """The next elements of the buffer after the source's end, in their random order."""
         buffer, order = self._buffer, self._order
-        assert buffer is not None, "it was filled"
         assert order is not None, "it was drawn"
         positions = order[self._at : self._at + count]
         self._at += len(positions)
@@ -97,7 +100,7 @@ class ShuffleIterator(ReplayedIterator):
     def _draw(self, count: int) -> list[int]:
         """Random positions in the buffer, drawn in blocks: the same for any sequence of counts."""
         while len(self._positions) < count:
-            words = self._bits.random_raw(_DRAWN) % np.uint64(self._size)
+            words = self._bits.random_raw(_BLOCK) % np.uint64(self._size)
             self._positions = words.tolist()[::-1] + self._positions
         taken = self._positions[len(self._positions) - count :]
         del self._positions[len(self._positions) - count :]
@@ -105,7 +108,6 @@ class ShuffleIterator(ReplayedIterator):
 
     def _end(self) -> None:
         """Draw a permutation of the remaining elements, which is the same in all versions of NumPy."""
-        assert self._buffer is not None, "it was filled"
         self._order = np.argsort(self._bits.random_raw(len(self._buffer)), kind="stable")
 
     def get_state(self) -> State:

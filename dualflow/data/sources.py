@@ -27,6 +27,10 @@ class NumbersStage(Stage):
     def cardinality(self) -> int:
         return self.count
 
+    @property
+    def yields_indices(self) -> bool:
+        return True
+
     def start(self) -> StageIterator:
         return NumberIterator(self.count)
 
@@ -39,12 +43,12 @@ class NumberIterator(StageIterator):
         self._at = 0
 
     def next(self, count: int) -> Sequence[int]:
-        begun = self._at
-        end = begun + count
+        start = self._at
+        end = start + count
         if end > self._count:
             end = self._count
         self._at = end
-        return range(begun, end)
+        return range(start, end)
 
     def get_state(self) -> State:
         return self._at

@@ -112,6 +112,11 @@ class Stage(ABC):
         """A new iterator over it."""
 
     @property
+    def yields_indices(self) -> bool:
+        """Whether its elements are indices of rows, which are read in blocks of any size at no cost."""
+        return False
+
+    @property
     def runs_collectives(self) -> bool:
         """Whether reading it exchanges data with other workers, so that no thread may read ahead."""
         return any(source.runs_collectives for source in self.sources)

@@ -86,8 +86,8 @@ class FixedLengthRecordDataset(Dataset[Tensor]):
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: a number is not positive; during iteration, a file has bytes beyond its
-            last record.
+        InvalidArgumentError: a number is not positive, or a header or footer is negative; during iteration, a
+            file is shorter than both, or has bytes beyond its last record.
         NotFoundError: during iteration, a file does not exist.
 
     >>> import dualflow as df, os, tempfile
@@ -114,11 +114,19 @@ class FixedLengthRecordDataset(Dataset[Tensor]):
     ) -> None:
         size = positive(record_bytes, "record_bytes")
         header, footer = (
-            0 if n is None else whole_number(n, "a length") for n in (header_bytes, footer_bytes)
+            0 if n is None else _length(n, name)
+            for n, name in ((header_bytes, "header_bytes"), (footer_bytes, "footer_bytes"))
         )
         read = functools.partial(_records, size=size, header=header, footer=footer)
         opener = opener_of(compression_type, buffer_size)
         self.stage = files_stage(filenames, opener, read, num_parallel_reads)
+
+
+def _length(value: Any, what: str) -> int:
+    length = whole_number(value, what)
+    if length < 0:
+        raise InvalidArgumentError(f"{what} must not be negative, but is {length}.{here()}")
+    return length
 
 
 FileReader = Callable[[BinaryIO, str], Iterator[bytes]]
@@ -180,7 +188,7 @@ class FilesStage(Stage):
 def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
     listed = names.stage if isinstance(names, Dataset) else _static_names(names)
     if isinstance(listed, Stage) and [s.dtype.is_string for s in listed.layout.specs] != [True]:
-        raise DTypeError(f"The names of files must be strings, not {names.element_spec!r}.")
+        raise DTypeError(f"The names of files must be strings, not {names.element_spec!r}.{here()}")
     dataset: Dataset = Dataset.of(FilesStage(names=listed, open_file=open_file, read=read))
     return dataset.stage
 
@@ -206,12 +214,15 @@ def _iterate_names(names: Sequence[str] | Stage) -> Iterator[str]:
         yield from names
         return
     iterator = names.start()
-    while True:
-        with dispatch.using(EAGER):
-            items = iterator.next(1)
-        if not len(items):
-            return
-        yield from map(file_name, leaf_array(items[0][0]).reshape(-1).tolist())
+    try:
+        while True:
+            with dispatch.using(EAGER):
+                items = iterator.next(1)
+            if not len(items):
+                return
+            yield from map(file_name, leaf_array(items[0][0]).reshape(-1).tolist())
+    finally:
+        iterator.close()
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -220,14 +231,18 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def _records(file: BinaryIO, name: str, *, size: int, header: int, footer: int) -> Iterator[bytes]:
-    file.read(header)
-    pending = b""
+    skipped, pending = len(file.read(header)), b""
     while chunk := file.read(size + footer - len(pending)):
         pending += chunk
         if len(pending) == size + footer:
             yield pending[:size]
             pending = pending[size:]
-    if len(pending) != footer:
+    if skipped < header or len(pending) < footer:
+        raise InvalidArgumentError(
+            f"{name!r} has {skipped + len(pending)} bytes, fewer than header_bytes and footer_bytes, "
+            f"{header} and {footer}."
+        )
+    if len(pending) > footer:
         raise InvalidArgumentError(
             f"{name!r} has {len(pending) - footer} bytes beyond its last record of {size} bytes; give "
             "header_bytes and footer_bytes."

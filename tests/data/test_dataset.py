@@ -104,6 +104,12 @@ def test_a_shuffle_looks_as_far_as_its_buffer(n: int, size: int, seed: int) -> N
     assert all(x < place + size for place, x in enumerate(result))
 
 
+@pytest.mark.parametrize("size", [4, 10, df.data.UNKNOWN_CARDINALITY])
+def test_shuffling_shuffled_rows_keeps_them_all(size: int) -> None:
+    shuffled = Dataset.range(10).shuffle(10, seed=0).shuffle(size, seed=1)
+    assert sorted(elements(shuffled)) == list(range(10))
+
+
 def test_every_order_of_a_full_buffer_is_about_as_likely() -> None:
     dataset = Dataset.range(3).shuffle(3, seed=0)
     orders = [tuple(elements(dataset)) for _ in range(600)]

@@ -66,6 +66,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Dataset.from_tensors(()), InvalidArgumentError, "at least one tensor"),
     (lambda: Dataset.range(), DTypeError, "range takes stop, or start and stop"),
     (lambda: Dataset.range(5.5), DTypeError, "an integer, not 5.5"),
+    (lambda: Dataset.range(5, output_type=df.string), DTypeError, "integers or floats, not string"),
     (lambda: Dataset.range(5, 0, 0), InvalidArgumentError, "step must be a non-zero integer"),
     (lambda: Dataset.from_generator(iter([1]), df.int32), DTypeError, "must be a Python callable"),  # type: ignore[arg-type]  # what is refused
     (lambda: Dataset.from_generator(raising), DTypeError, "either `output_signature`"),
@@ -140,6 +141,10 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         InvalidArgumentError,
         "draws the same numbers",
     ),
+    (lambda: Dataset.sample_from_datasets([r(1)], [float("inf")]), InvalidArgumentError, "finite positive"),
+    (lambda: Dataset.choose_from_datasets(3, r(1)), DTypeError, "datasets must be a list, not 3"),  # type: ignore[arg-type]  # what is refused
+    (lambda: Dataset.sample_from_datasets(3), DTypeError, "datasets must be a list, not 3"),  # type: ignore[arg-type]  # what is refused
+    (lambda: Dataset.sample_from_datasets([r(2).window(1), r(2)]), DTypeError, "elements differ"),
     # order
     (
         lambda: r(3).shuffle(0),
@@ -226,6 +231,21 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         InvalidArgumentError,
         "`from_tensor_slices.*` does not sup",
     ),
+    *[
+        (
+            lambda method=method, arguments=arguments: getattr(r(3).window(2), method)(*arguments),
+            InvalidArgumentError,
+            f"`{method}.* elements that are datasets, .* flat_map.lambda window",
+        )
+        for method, *arguments in [
+            ("batch", 2),
+            ("ragged_batch", 2),
+            ("padded_batch", 2),
+            ("rebatch", 2),
+            ("unbatch",),
+            ("unique",),
+        ]
+    ],
     (lambda: r(5).unbatch(), InvalidArgumentError, "Cannot unbatch an input with scalar components"),
     (
         lambda: Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch(),
@@ -273,6 +293,21 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: run(ragged().bucket_by_sequence_length(df.size, [3], [2, 2], pad_to_bucket_boundary=True)),
         InvalidArgumentError,
         "at least as long as the last boundary",
+    ),
+    (
+        lambda: ragged().bucket_by_sequence_length(df.size, [3], [2, 0]),
+        InvalidArgumentError,
+        "Batch size must be greater than zero, not 0",
+    ),
+    (
+        lambda: ragged().bucket_by_sequence_length(df.size, [5, 3], [2, 2, 2]),
+        InvalidArgumentError,
+        "bucket_boundaries must ascend: .5, 3.; sort them",
+    ),
+    (
+        lambda: run(yielding([[1, 2]], [[1, 2, 3]], spec=df.TensorSpec([None, None], df.int32)).rebatch(2)),
+        InvalidArgumentError,
+        r"differ in shape in component 0: \(2,\) and \(3,\).* with map",
     ),
     # results
     (lambda: len(r(2).repeat()), TypeError, "The dataset is infinite"),

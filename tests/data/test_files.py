@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import re
 import subprocess
@@ -63,6 +64,14 @@ def test_another_dataset_reads_a_complete_cache(tmp_path: Path) -> None:
     elements(counted(calls).cache(path))
     assert elements(counted(calls).cache(path)) == [0, 1, 4, 9]
     assert len(calls) == 4
+
+
+@pytest.mark.parametrize("other", [lambda x: (x, x), lambda x: x / 2, lambda x: df.ones([2])])
+def test_a_cache_of_other_elements_is_refused(tmp_path: Path, other: Any) -> None:
+    path = str(tmp_path / "cache")
+    elements(Dataset.range(3).cache(path))
+    with pytest.raises(errors.InvalidArgumentError, match=r"cache file .* but the dataset has .* Remove"):
+        elements(Dataset.range(3).map(other).cache(path))
 
 
 def test_a_damaged_cache_is_refused(tmp_path: Path) -> None:
@@ -181,6 +190,28 @@ def test_a_table_is_batches_of_named_columns(table: Path) -> None:
 def test_wrong_descriptions_of_tables_are_refused(table: Path, options: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         experimental.make_csv_dataset(str(table), 2, **options)
+
+
+def columns_of(path: Path, **options: Any) -> dict[str, list[Any]]:
+    """The columns of a CSV file, whose dtypes are inferred."""
+    table = df.data.experimental.make_csv_dataset(str(path), 100, num_epochs=1, shuffle=False, **options)
+    return {name: column.numpy().tolist() for name, column in table.get_single_element().items()}
+
+
+def test_a_header_may_have_line_ends_in_quotes_and_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text('x,"length\nin m"\n1,2\n', encoding="utf-8-sig")
+    assert columns_of(path) == {"x": [1], "length\nin m": [2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1_2", b"1_2"), ("2147483648", 2**31), (str(2**70), 2.0**70), ("1e300", 1e300), ("inf", math.inf)],
+)
+def test_the_dtype_of_a_column_is_one_that_holds_its_values(tmp_path: Path, text: str, value: Any) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"x\n{text}\n", encoding="utf-8")
+    assert columns_of(path) == {"x": [value]}
 
 
 def test_columns_are_left_out_by_their_numbers(tmp_path: Path) -> None:
@@ -359,6 +390,16 @@ def test_records_have_one_length(tmp_path: Path) -> None:
         records(path, 0)
 
 
+def test_a_file_without_room_for_header_and_footer_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "short"
+    path.write_bytes(b"abc")
+    for lengths in ({"header_bytes": 4}, {"footer_bytes": 4}, {"header_bytes": 2, "footer_bytes": 2}):
+        with pytest.raises(errors.InvalidArgumentError, match="has 3 bytes, fewer than header_bytes and"):
+            elements(df.data.FixedLengthRecordDataset(str(path), 2, **lengths))
+    with pytest.raises(errors.InvalidArgumentError, match="header_bytes must not be negative, but is -1"):
+        df.data.FixedLengthRecordDataset(str(path), 2, header_bytes=-1)
+
+
 def test_parallel_reads_take_a_string_of_each_file_in_turn(poems: Path) -> None:
     names = [str(poems / "a.txt"), str(poems / "b.txt")]
     text = df.data.TextLineDataset(names, num_parallel_reads=2)
@@ -421,6 +462,15 @@ def test_arrays_of_files_are_mapped(tmp_path: Path) -> None:
         assert elements(Dataset.from_numpy_file(tmp_path / name)) == expected
     shuffled = Dataset.from_numpy_file(tmp_path / "both.npz").shuffle(3, seed=1).batch(3)
     assert sorted(elements(shuffled)[0]["y"]) == [0, 1, 2]
+
+
+def test_mapped_arrays_of_another_byte_order_are_converted(tmp_path: Path) -> None:
+    path = tmp_path / "swapped.npy"
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.save(path, array.astype(array.dtype.newbyteorder("S")))
+    (batch,) = Dataset.from_numpy_file(str(path)).batch(3)
+    assert batch.dtype == df.float32
+    assert batch.numpy().tolist() == array.tolist()
 
 
 def test_files_that_hold_no_arrays_are_refused(tmp_path: Path) -> None:

@@ -162,6 +162,11 @@ def test_unique_keeps_the_first() -> None:
     assert elements(Dataset.from_tensor_slices([1, 37, 2, 37, 2, 1]).unique()) == [1, 37, 2]
 
 
+def test_unique_compares_vectors_of_strings() -> None:
+    words = Dataset.from_tensor_slices([["a", "b"], ["a", "b"], ["a", "c"]])
+    assert elements(words.unique()) == [[b"a", b"b"], [b"a", b"c"]]
+
+
 def test_choices_name_datasets() -> None:
     r = Dataset.range
     three = [r(3), r(10, 13), r(20, 23)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.data.arguments import whole_number
+from dualflow.data.arguments import entries, whole_number
 from dualflow.data.choosing import ChooseStage, RandomRows
 from dualflow.data.element import leaf_array, single
 from dualflow.data.epochs import Epochs
@@ -69,7 +70,8 @@ class ChoosingMethods(DatasetBase):
                 skipped.
 
         Raises:
-            DTypeError: the elements differ, or the indices are not int64 scalars.
+            DTypeError: ``datasets`` is no list of datasets, the elements differ, or the indices are not int64
+                scalars.
             InvalidArgumentError: ``datasets`` is empty; during iteration, an index is out of range.
 
         >>> import dualflow as df
@@ -83,7 +85,8 @@ class ChoosingMethods(DatasetBase):
             raise DTypeError(
                 f"choice_dataset must be a dataset of int64 scalars, not {choice_dataset!r}.{here()}"
             )
-        return cls._choose(datasets, choice_dataset.stage, stop_on_empty_dataset)
+        parts = entries(datasets, "datasets")
+        return cls._choose(parts, choice_dataset.stage, stop_on_empty_dataset)
 
     @classmethod
     @entry
@@ -106,9 +109,10 @@ class ChoosingMethods(DatasetBase):
             rerandomize_each_iteration: True is not supported: each iteration draws the same numbers.
 
         Raises:
-            DTypeError: the elements differ, or ``weights`` is no list of numbers.
+            DTypeError: ``datasets`` is no list of datasets, the elements differ, or ``weights`` is no list of
+                numbers.
             InvalidArgumentError: ``datasets`` is empty, or there isn't one weight for each, or one is
-                negative.
+                negative or infinite.
 
         >>> import dualflow as df
         >>> D = df.data.Dataset
@@ -120,6 +124,7 @@ class ChoosingMethods(DatasetBase):
                 "sample_from_datasets draws the same numbers in each iteration; leave out "
                 f"rerandomize_each_iteration.{here()}"
             )
+        datasets = entries(datasets, "datasets")
         if weights is None:
             weights = [1.0] * len(datasets)
         array = leaf_array(weights)
@@ -131,9 +136,9 @@ class ChoosingMethods(DatasetBase):
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "
                 f"`len(weights)={len(probabilities)}` vs. `len(datasets)={len(datasets)}`.{here()}"
             )
-        if min(probabilities, default=0) < 0 or not sum(probabilities) > 0:
+        if min(probabilities, default=0) < 0 or not 0 < sum(probabilities) < math.inf:
             raise InvalidArgumentError(
-                f"The weights can't be probabilities: {probabilities}; give positive numbers.{here()}"
+                f"The weights can't be probabilities: {probabilities}; give finite positive numbers.{here()}"
             )
         # without those that are never drawn: the others' end would be waited for forever
         drawn = [d for d, probability in zip(datasets, probabilities, strict=True) if probability]
@@ -153,9 +158,7 @@ class ChoosingMethods(DatasetBase):
         layouts = [d.stage.layout for d in datasets]
         first = layouts[0]
         for other in layouts[1:]:
-            if first.structure != other.structure or [s.dtype for s in first.specs] != [
-                s.dtype for s in other.specs
-            ]:
+            if first.structure != other.structure or first.dtypes != other.dtypes:
                 raise DTypeError(
                     f"The datasets' elements differ: {first.element_spec} vs. {other.element_spec}; convert "
                     f"them with map.{here()}"

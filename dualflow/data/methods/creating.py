@@ -62,7 +62,7 @@ class CreationMethods(DatasetBase):
         [(1, 3), (2, 4)]
         """
         leaves, structure = flatten_element(tensors)
-        check_stackable(structure, "from_tensor_slices")
+        check_stackable(ElementLayout(structure, ()), "from_tensor_slices")
         if holds_ragged(structure):
             return cls.from_tensors(tensors).unbatch()
         if not leaves:
@@ -87,7 +87,8 @@ class CreationMethods(DatasetBase):
     def from_numpy_file(cls, path: str) -> Any:
         """The rows of the array in a ``.npy`` file, or dicts of rows of the arrays in a ``.npz`` file.
 
-        Files are mapped into memory: rows are read on demand. Compressed arrays are loaded at once.
+        Files are mapped into memory: rows are read on demand. Arrays that are compressed, or in another
+        byte order than the machine's, are loaded at once.
 
         Args:
             path: the file's name.
@@ -139,7 +140,8 @@ class CreationMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: a limit is not an integer, or there are too few or too many of them.
+            DTypeError: a limit is not an integer, there are too few or too many of them, or the dtype is not
+                of integers or floats.
             InvalidArgumentError: the step is 0.
 
         >>> import dualflow as df
@@ -150,7 +152,7 @@ class CreationMethods(DatasetBase):
             raise DTypeError(
                 f"range takes stop, or start and stop, or start, stop and step, not {args}.{here()}"
             )
-        limits = [whole_number(x, "a limit of range") for x in args]
+        limits = [whole_number(x, "A limit of range") for x in args]
         if len(limits) == 3 and not limits[2]:
             raise InvalidArgumentError(f"step must be a non-zero integer.{here()}")
         return cls._progression(range(*limits), output_type)
@@ -171,10 +173,16 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     def _progression(cls, numbers: Any, dtype: Any, count: int | None = None) -> Any:
-        kind = as_dtype(dtype)
-        rows = ProgressionRows(numbers, kind.dtype)
+        number_type = as_dtype(dtype)
+        if number_type.kind not in "iuf":
+            raise DTypeError(
+                f"A range has integers or floats, not {number_type.name}; give another dtype, or convert the "
+                f"elements with map.{here()}"
+            )
+        rows = ProgressionRows(numbers, number_type.dtype)
         length = len(numbers) if count is None else count
-        dataset: Self = cls.of(RowsStage(rows=rows, count=length, elements=single(TensorSpec([], kind))))
+        layout = single(TensorSpec([], number_type))
+        dataset: Self = cls.of(RowsStage(rows=rows, count=length, elements=layout))
         return dataset
 
     @classmethod

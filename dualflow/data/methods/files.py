@@ -132,12 +132,13 @@ class FileMethods(DatasetBase):
             NotFoundError: the file does not exist.
             DataLossError: the file is damaged (also during iteration), or of another kind.
             InvalidArgumentError: another version of dualflow wrote it.
-            DTypeError: ``element_spec`` has other tensors than the file, or another argument is given.
+            DTypeError: ``element_spec`` has other dtypes or shapes than the file, or another argument is
+                given.
         """
         _reject_options(compression, reader_func)
         rows = FileRows(file_name(path))
         layout = rows.layout if element_spec is None else layout_of_spec(element_spec)
-        if [s.dtype for s in layout.specs] != [s.dtype for s in rows.layout.specs]:
+        if not rows.has_elements_of(layout):
             raise DTypeError(
                 f"The file has elements of {rows.layout.element_spec!r}, not of {element_spec!r}.{here()}"
             )

@@ -47,15 +47,15 @@ class GroupingMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: ``batch_size`` is not positive, or a component is a SparseTensor; during
-                iteration, elements of a batch differ in shape.
+            InvalidArgumentError: ``batch_size`` is not positive, or a component is a SparseTensor or a
+                dataset; during iteration, elements of a batch differ in shape.
 
         >>> import dualflow as df
         >>> [x.numpy().tolist() for x in df.data.Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
         """
         size, drop = positive(batch_size, "Batch size"), bool(drop_remainder)
-        check_stackable(self.stage.layout.structure, "batch")
+        check_stackable(self.stage.layout, "batch")
         if holds_ragged(self.stage.layout.structure):
             ragged = RaggedBatchStage(source=self.stage, size=size, drop_remainder=drop, of_tensors=False)
             return self.then(ragged)
@@ -88,7 +88,7 @@ class GroupingMethods(DatasetBase):
         >>> [batch.to_list() for batch in rows.ragged_batch(2)]
         [[[], [0]], [[0, 1]]]
         """
-        check_stackable(self.stage.layout.structure, "ragged_batch")
+        check_stackable(self.stage.layout, "ragged_batch")
         stage = RaggedBatchStage(
             source=self.stage,
             size=positive(batch_size, "Batch size"),
@@ -128,7 +128,7 @@ class GroupingMethods(DatasetBase):
         """
         size = positive(batch_size, "Batch size")
         layout = self.stage.layout
-        check_stackable(layout.structure, "padded_batch")
+        check_stackable(layout, "padded_batch")
         reject_ragged(layout.structure, "padded_batch")
         if padded_shapes is None:
             shapes = [spec.shape for spec in layout.specs]
@@ -173,7 +173,7 @@ class GroupingMethods(DatasetBase):
         >>> list(df.data.Dataset.from_tensors([1, 2]).unbatch().as_numpy_iterator())
         [np.int32(1), np.int32(2)]
         """
-        check_stackable(self.stage.layout.structure, "unbatch")
+        check_stackable(self.stage.layout, "unbatch")
         if holds_ragged(self.stage.layout.structure):
             return self.then(RaggedUnbatchStage(source=self.stage))
         check_batches(self.stage.layout.specs, "unbatch")

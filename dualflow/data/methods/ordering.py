@@ -23,7 +23,8 @@ from dualflow.function.errors import here
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike
 
-_READY: Final = 2
+_AUTOTUNED_SIZE: Final = 2
+"""The number of elements that ``prefetch(AUTOTUNE)`` reads ahead."""
 
 
 @entry
@@ -126,8 +127,7 @@ class OrderingMethods(DatasetBase):
         if not isinstance(dataset, DatasetBase):
             raise DTypeError(f"concatenate takes a dataset, not {dataset!r}.{here()}")
         first, second = self.stage.layout, dataset.stage.layout
-        kinds = [[getattr(s, "dtype", None) for s in x.specs] for x in (first, second)]
-        if first.structure != second.structure or kinds[0] != kinds[1]:
+        if first.structure != second.structure or first.dtypes != second.dtypes:
             raise DTypeError(
                 f"Incompatible dataset elements: {first.element_spec} vs. {second.element_spec}. Convert "
                 f"them with map.{here()}"
@@ -145,7 +145,8 @@ class OrderingMethods(DatasetBase):
         Raises:
             DTypeError: during iteration, elements that are not numbers can't be written to a file.
             DataLossError: during iteration, the file is damaged; its parts have checksums.
-            InvalidArgumentError: during iteration, another version of dualflow wrote the file; remove it.
+            InvalidArgumentError: during iteration, another version of dualflow, or a dataset of other
+                elements, wrote the file; remove it.
             ResourceExhaustedError: during iteration, the disk is full. The incomplete file is removed, and
                 iteration can go on.
 
@@ -178,7 +179,7 @@ class OrderingMethods(DatasetBase):
         size = whole_number(buffer_size, "buffer_size")
         if size < AUTOTUNE:
             raise InvalidArgumentError(f"buffer_size must be >= 0, or AUTOTUNE, not {size}.{here()}")
-        size = _READY if size == AUTOTUNE else size
+        size = _AUTOTUNED_SIZE if size == AUTOTUNE else size
         return self.then(prefetched(self.stage, size)) if size else self
 
     def enumerate(self, start: IntLike = 0, name: str | None = None) -> Any:

@@ -16,6 +16,7 @@ from dualflow.data.arguments import (
     callable_function,
     check_batches,
     check_stackable,
+    check_tensors,
     leaves_up_to,
     positive,
     whole_numbers,
@@ -82,7 +83,7 @@ class WindowMethods(DatasetBase):
                 stride=positive(stride, "Window stride"),
                 drop_remainder=bool(drop_remainder),
                 specs=specs,
-                nest=self.of,
+                dataset_of=self.of,
             )
         )
 
@@ -146,7 +147,7 @@ class WindowMethods(DatasetBase):
                 reduction=reduction,
                 elements=dataset_layout(reduction),
                 size=size,
-                nest=self.of,
+                dataset_of=self.of,
             )
         )
 
@@ -175,8 +176,9 @@ class WindowMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: there isn't one more size than boundaries; during iteration, an element that
-                should be padded to its bucket's boundary is beyond the last one.
+            InvalidArgumentError: there isn't one more size than boundaries, a size is not positive, or the
+                boundaries don't ascend; during iteration, an element that should be padded to its bucket's
+                boundary is beyond the last one.
             DTypeError: boundaries or batch sizes are no lists of integers.
 
         >>> import dualflow as df
@@ -187,11 +189,15 @@ class WindowMethods(DatasetBase):
         """
         bounds = whole_numbers(bucket_boundaries, "bucket_boundaries")
         sizes = whole_numbers(bucket_batch_sizes, "bucket_batch_sizes")
+        for size in sizes:
+            positive(size, "Batch size")
         if len(sizes) != len(bounds) + 1:
             raise InvalidArgumentError(
                 f"There must be one more batch size than boundaries, but there are {len(sizes)} batch sizes "
                 f"and {len(bounds)} boundaries.{here()}"
             )
+        if bounds != sorted(bounds):
+            raise InvalidArgumentError(f"The bucket_boundaries must ascend: {bounds}; sort them.{here()}")
         measure = callable_function(element_length_func, "element_length_func")
 
         def bucket(*element: Any) -> Any:
@@ -220,7 +226,7 @@ class WindowMethods(DatasetBase):
 
         Raises:
             InvalidArgumentError: a size is not positive, or there is none; elements are scalars, or the first
-                sizes of their components differ.
+                sizes of their components differ; during iteration, the rows of batches differ in shape.
 
         >>> import dualflow as df
         >>> [x.numpy().tolist() for x in df.data.Dataset.range(5).batch(4).rebatch(3)]
@@ -231,7 +237,7 @@ class WindowMethods(DatasetBase):
         if not sizes:
             raise InvalidArgumentError(f"rebatch takes one batch size or more, not {batch_size!r}.{here()}")
         layout = self.stage.layout
-        check_stackable(layout.structure, "rebatch")
+        check_stackable(layout, "rebatch")
         reject_ragged(layout.structure, "rebatch")
         check_batches(layout.specs, "rebatch")
         return self.then(RebatchStage(source=self.stage, sizes=sizes, drop_remainder=bool(drop_remainder)))
@@ -239,10 +245,14 @@ class WindowMethods(DatasetBase):
     def unique(self, name: str | None = None) -> Self:
         """The elements that differ from all earlier ones.
 
+        Raises:
+            InvalidArgumentError: elements are datasets.
+
         >>> import dualflow as df
         >>> [int(x) for x in df.data.Dataset.from_tensor_slices([1, 2, 1]).unique()]
         [1, 2]
         """
+        check_tensors(self.stage.layout, "unique")
         return self.then(UniqueStage(source=self.stage))
 
 
