@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from workers import checks_of, run_program
+from workers import checks_of, run_programs
 
 import dualflow as df
 
@@ -20,12 +20,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def two(folder: Path) -> dict[str, list[str]]:
-    return run_program(PROGRAM, 2, folder)
+    return run_programs([PROGRAM], 2, folder)
 
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    return run_program(PROGRAM, 4, tmp_path_factory.mktemp("four"))
+    return run_programs([PROGRAM], 4, tmp_path_factory.mktemp("four"))
 
 
 @pytest.mark.parametrize("check", checks_of(PROGRAM))

@@ -23,7 +23,7 @@ FAULTS = {
     "shape": DIFFERENT + r"all_reduce of float32\[5\] on worker 1",
     "dtype": DIFFERENT + r"all_reduce of float64\[4\] on worker 1",
     "function": DIFFERENT + r"all_gather of float32\[any\] on worker 1",
-    "hang": r"Worker 0 has waited 8 s \(timeout=\) in collective 4.* for worker 1, File .*faults.py\", line",
+    "hang": r"Worker 0 has waited 2 s \(timeout=\) in collective 4.* for worker 1, File .*faults.py\", line",
     "interrupt": r"Worker 1 has failed: KeyboardInterrupt",
     "version": r"Worker 1 runs dualflow 9.9, and worker 0 runs",
 }

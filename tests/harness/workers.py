@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from required_tools import missing, require_module
 
 from dualflow.cli.call import CommandError
 from dualflow.cli.launch import mpi_launcher
+from dualflow.distribute.world import launcher_rank_and_size
 
 RESULTS = "WORKER_RESULTS"
 """The environment variable with the folder to which workers write what their checks raised."""
@@ -48,17 +50,23 @@ def require_mpi() -> None:
         missing("mpiexec", "pip install 'dualflow[tests]'")
 
 
-def checks_of(program: Path) -> list[str]:
-    """The names of the checks of a program: of its functions that begin with ``check_``."""
-    tree = ast.parse(program.read_text(encoding="utf-8"))
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+def checks_of(*programs: Path) -> list[str]:
+    """The names of the checks of some programs: of their functions that begin with ``check_``."""
+    trees = [ast.parse(program.read_text(encoding="utf-8")) for program in programs]
+    names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [name for name in names if name.startswith("check_")]
 
 
-def run_program(program: Path, workers: int, folder: Path, names: Sequence[str] = ()) -> dict[str, list[str]]:
-    """What each check of a program, or of ``names``, raised on each worker: "" for nothing."""
-    names = names or checks_of(program)
-    ended = launch([str(program), *names], workers, env={RESULTS: str(folder)})
+def run_programs(
+    programs: Sequence[Path], workers: int, folder: Path, names: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """What each check of some programs, or of ``names``, raised on each worker: "" for nothing.
+
+    The same workers run all programs, one after another.
+    """
+    names = names or checks_of(*programs)
+    checks = [f"{program}:{name}" for program in programs for name in checks_of(program) if name in names]
+    ended = launch([__file__, *checks], workers, env={RESULTS: str(folder)})
     files = [folder / f"{rank}.json" for rank in range(workers)]
     if ended.returncode or not all(file.exists() for file in files):
         raise AssertionError(f"exit status {ended.returncode}\n{ended.stdout}\n{ended.stderr}")
@@ -66,14 +74,28 @@ def run_program(program: Path, workers: int, folder: Path, names: Sequence[str] 
     return {name: [raised[name] for raised in by_worker] for name in names}
 
 
-def run_checks(names: Mapping[str, Any], rank: int) -> None:
-    """Run the checks that the arguments name in a worker; called by the program with its ``globals()``."""
+def main() -> None:
+    """Run the checks that the arguments name, as ``PROGRAM:CHECK``, in a worker."""
     raised: dict[str, str] = {}
-    checks: dict[str, Callable[[], None]] = {name: names[name] for name in sys.argv[1:]}
-    for name, check in checks.items():
+    for argument in sys.argv[1:]:
+        program, _, name = argument.rpartition(":")
+        check = getattr(_module(program), name)
         try:
             check()
             raised[name] = ""
         except Exception:
             raised[name] = traceback.format_exc()
+    rank, _ = launcher_rank_and_size()
     Path(os.environ[RESULTS], f"{rank}.json").write_text(json.dumps(raised), encoding="utf-8")
+
+
+def _module(program: str) -> ModuleType:
+    """The module of a program, which is imported once."""
+    path = Path(program)
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    return importlib.import_module(path.stem)
+
+
+if __name__ == "__main__":
+    main()

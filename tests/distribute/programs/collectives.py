@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from digits_model import digits
+from workers import RESULTS
 
 import dualflow as df
 from dualflow.backends.runtime import switches
 from dualflow.ops.collectives.collective_ops import block_sums_over, blocks_joined_over
-
-sys.path.append(str(Path(__file__).parents[2] / "harness"))
-from digits_model import digits
-from workers import RESULTS, run_checks
 
 strategy = df.distribute.MultiWorkerMirroredStrategy()
 COUNT, RANK = strategy.num_replicas_in_sync, strategy.cluster_resolver.task_id
@@ -565,7 +562,3 @@ def check_training_is_that_of_one_worker() -> None:
     own = slice(RANK * 24 // COUNT, (RANK + 1) * 24 // COUNT)
     together = losses(strategy.run, x[own], y[own], lambda loss: strategy.reduce("SUM", loss))
     assert np.allclose(together, losses(alone.run, x, y, lambda loss: loss), rtol=0, atol=1e-5)
-
-
-if __name__ == "__main__":
-    run_checks(globals(), RANK)

@@ -17,8 +17,7 @@ import dualflow as df
 fault, form = [*sys.argv[1:], "static"][:2]
 if fault == "version" and os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")) == "1":
     df.version.DUALFLOW = "9.9"
-strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=8.0 if fault == "hang" else 60.0)
-df.distribute.MirroredStrategy()  # which keeps the timeout
+strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=60.0)
 is_second = strategy.cluster_resolver.task_id == 1
 
 
@@ -46,6 +45,9 @@ steps = {
     "any-size": df.function(total, input_signature=[df.TensorSpec([None])]),
 }
 combine(df.ones([4]), 3)
+if fault == "hang":  # after the first collectives, before which the workers compile
+    df.distribute.MultiWorkerMirroredStrategy(timeout=2.0)
+    df.distribute.MirroredStrategy()  # which keeps the timeout
 if is_second:
     match fault:
         case "kill":

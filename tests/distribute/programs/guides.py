@@ -8,17 +8,14 @@ model using a distribution strategy".
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from digits_model import digits
+from workers import RESULTS
 
 import dualflow as tf
-
-sys.path.append(str(Path(__file__).parents[2] / "harness"))
-from digits_model import digits
-from workers import RESULTS, run_checks
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 COUNT, RANK = strategy.num_replicas_in_sync, strategy.cluster_resolver.task_id
@@ -246,7 +243,3 @@ def check_a_saved_model_serves_on_all_workers() -> None:
         (own,) = strategy.run(serve, args=(batch,)).values()
     whole = strategy.gather(own, axis=0)
     assert np.allclose(whole.numpy(), model(X[:8]).numpy(), atol=1e-5)
-
-
-if __name__ == "__main__":
-    run_checks(globals(), RANK)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from workers import RESULTS
 
 import dualflow as df
-
-sys.path.append(str(Path(__file__).parents[2] / "harness"))
-from workers import RESULTS, run_checks
 
 keras = df.keras
 strategy = df.distribute.MultiWorkerMirroredStrategy()
@@ -205,7 +202,3 @@ def check_a_metric_is_reset_and_sums_over_replicas() -> None:
     mean.reset_state()
     strategy.run(lambda: mean.update_state(3.0))
     assert float(mean.result()) == 3.0
-
-
-if __name__ == "__main__":
-    run_checks(globals(), RANK)

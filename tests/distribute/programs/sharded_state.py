@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
+from workers import RESULTS
 
 import dualflow as df
-
-sys.path.append(str(Path(__file__).parents[2] / "harness"))
-from workers import RESULTS, run_checks
 
 keras = df.keras
 WHOLE = df.distribute.MultiWorkerMirroredStrategy()
@@ -194,7 +191,3 @@ def check_optimizers_of_whole_variables_are_refused() -> None:
     for message, optimizer in refused.items():
         with pytest.raises(df.errors.InvalidArgumentError, match=message):
             fit(model(SHARDED, optimizer), 1)
-
-
-if __name__ == "__main__":
-    run_checks(globals(), RANK)
