@@ -211,6 +211,8 @@ def _change_optimizers(names: dict[str, Any]) -> None:
     _sum_gradients("BaseOptimizer")(names)
     optimizer = names["BaseOptimizer"]
     add, clip, key = optimizer.add_variable_from_reference, optimizer._clip_gradients, optimizer._var_key
+    average = optimizer._update_model_variables_moving_average
+    overwrite = optimizer._overwrite_model_variables_with_average_value
 
     @functools.wraps(add)
     def add_variable_from_reference(
@@ -231,8 +233,22 @@ def _change_optimizers(names: dict[str, Any]) -> None:
     def variable_key(self: Any, variable: Any) -> Any:
         return key(self, getattr(variable, "whole", variable))
 
+    @functools.wraps(average)
+    def update_averages(self: Any, trainable_variables: Any) -> None:
+        if INITIAL_VALUE.get() is None:
+            average(self, trainable_variables)
+            return
+        import_module("keras_dualflow.replicas").update_averages(average, self, trainable_variables)
+
+    @functools.wraps(overwrite)
+    def overwrite_with_averages(self: Any, trainable_variables: Any) -> None:
+        if INITIAL_VALUE.get() is None or not import_module("keras_dualflow.replicas").in_part_updates():
+            overwrite(self, trainable_variables)
+
     optimizer.add_variable_from_reference = add_variable_from_reference
     optimizer._clip_gradients, optimizer._var_key = clip_gradients, variable_key
+    optimizer._update_model_variables_moving_average = update_averages
+    optimizer._overwrite_model_variables_with_average_value = overwrite_with_averages
 
 
 def _tensorflow_is_dualflow() -> bool:
@@ -260,6 +276,8 @@ PATCHES: Final = {
             "BaseOptimizer.add_variable_from_reference",
             "BaseOptimizer._clip_gradients",
             "BaseOptimizer._var_key",
+            "BaseOptimizer._update_model_variables_moving_average",
+            "BaseOptimizer._overwrite_model_variables_with_average_value",
         ),
         _change_optimizers,
     ),

@@ -37,6 +37,7 @@ class PartUpdates(NamedTuple):
     apply: Callable[..., None]
     add: Callable[..., Any]
     clip: Callable[..., Any]
+    average: Callable[..., None]
 
 
 PART_UPDATES: Final[Slot[Any]] = Slot("updates of parts of variables", None)
@@ -102,9 +103,22 @@ def _sums() -> Iterator[None]:
         _summing.reset(token)
 
 
+def in_part_updates() -> bool:
+    """Whether an optimizer is updating this replica's parts of variables."""
+    return _summing.get() and get_strategy().shards_optimizer_state
+
+
+def update_averages(update: Callable[..., None], optimizer: Any, variables: Sequence[Any]) -> None:
+    """The optimizer's update of its moving averages of variables; of parts, if it updates parts."""
+    if in_part_updates():
+        PART_UPDATES.value.average(update, optimizer, variables)
+    else:
+        update(optimizer, variables)
+
+
 def clipped(clip: Callable[..., Any], optimizer: Any, grads: Sequence[Any]) -> Any:
     """The optimizer's clipped gradients; of parts, by the norms of whole gradients."""
-    if not _summing.get() or not get_strategy().shards_optimizer_state:
+    if not in_part_updates():
         return clip(optimizer, grads)
     return PART_UPDATES.value.clip(clip, optimizer, grads)
 

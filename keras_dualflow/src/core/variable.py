@@ -40,8 +40,14 @@ class Variable(KerasVariable, DifferentiableComposite):  # type: ignore[misc]  #
             super()._initialize_with_initializer(initializer)
 
     def assign(self, value: Any) -> Any:
-        """Assign a value; a variable that is a part of a whole one takes its part of a whole value."""
-        whole = whole_value(self._value)
+        """Assign a value.
+
+        A variable that is a part of a whole one takes its part of a whole value. A whole variable to which
+        such a part is assigned gets the whole value, which all replicas gather together.
+        """
+        whole, assigned = whole_value(self._value), whole_value(getattr(value, "_value", None))
+        if whole is None and assigned is not None and tuple(assigned.shape) == tuple(self.shape):
+            value = assigned.gather(value.numpy())
         if whole is not None and tuple(value.shape) == tuple(whole.shape) != tuple(self.shape):
             value = whole.own(np.asarray(value))
         return super().assign(value)

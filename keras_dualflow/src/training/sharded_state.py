@@ -12,6 +12,7 @@ slots, as without the division, so it can be restored by any number of replicas.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +32,8 @@ _OF_WHOLE_VARIABLES: Final = frozenset(
     {"Adafactor", "Lamb", "LossScaleOptimizer", "MultiOptimizer", "Muon", "ScheduleFreeAdamW"}
 )
 """Optimizers of Keras that need more than a part of a variable or gradient."""
+_parts: Final[ContextVar[dict[int, VariablePart]]] = ContextVar("dualflow_variable_parts")
+"""This replica's parts of the variables that an optimizer is updating, by the ``id`` of the variable."""
 
 
 class VariablePart(Variable):
@@ -103,14 +106,38 @@ def apply_to_parts(
         optimizer.built = True
     pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
     sums = block_sums_over([df.convert_to_tensor(g) for g, _ in pairs], group, nbytes)
-    parts = [VariablePart(v, own_part(_stored(v), group)) for _, v in pairs]
-    apply(optimizer, sums, parts)
-    shapes = [df.TensorShape(v.shape) for _, v in pairs]
-    wholes = blocks_joined_over([part._value for part in parts], shapes, group, nbytes)
-    for (_, variable), whole in zip(pairs, wholes, strict=True):
-        variable.assign(whole)
+    parts = {id(v): VariablePart(v, own_part(_stored(v), group)) for _, v in pairs}
+    token = _parts.set(parts)
+    try:
+        apply(optimizer, sums, [parts[id(v)] for _, v in pairs])
+    finally:
+        _parts.reset(token)
+    shapes = [df.TensorShape(part.whole.shape) for part in parts.values()]
+    wholes = blocks_joined_over([part._value for part in parts.values()], shapes, group, nbytes)
+    for part, whole in zip(parts.values(), wholes, strict=True):
+        part.whole.assign(whole)
+    for _, variable in pairs:
         if getattr(variable, "constraint", None) is not None:
             variable.assign(variable.constraint(variable))
+
+
+def average_parts(update: Callable[..., None], optimizer: Any, variables: Sequence[Any]) -> None:
+    """Update an optimizer's moving averages, of which there are parts, with the parts of ``variables``.
+
+    In steps in which averages replace variables, they replace the parts. Variables without gradients have
+    averages, too.
+    """
+    group, parts = get_strategy()._group, _parts.get()
+    others = {id(v): VariablePart(v, own_part(_stored(v), group)) for v in variables if id(v) not in parts}
+    own = [(parts | others)[id(v)] for v in variables]
+    update(optimizer, own)
+    if not optimizer.ema_overwrite_frequency:
+        return
+    replaces = (df.convert_to_tensor(optimizer.iterations) + 1) % optimizer.ema_overwrite_frequency == 0
+    for part, average in zip(own, optimizer._model_variables_moving_average, strict=True):
+        if average is not None:
+            part.assign(df.where(replaces, df.convert_to_tensor(average), part._value))
+    parts |= others
 
 
 def clipped_parts(clip: Callable[..., Any], optimizer: Any, grads: Sequence[Any]) -> Any:
@@ -138,15 +165,14 @@ def _require_elementwise(optimizer: Any) -> None:
         InvalidArgumentError: it needs whole variables or gradients, or updates in a branch.
     """
     name = next((c.__name__ for c in type(optimizer).__mro__ if c.__name__ in _OF_WHOLE_VARIABLES), None)
-    option = next(
-        (o for o in ("use_ema", "gradient_accumulation_steps") if getattr(optimizer, o, None)), None
-    )
-    if name or option:
-        reason = f"{name} needs whole variables" if name else f"{option} needs whole gradients and variables"
+    accumulates = getattr(optimizer, "gradient_accumulation_steps", None)
+    if name or accumulates:
+        option = "gradient_accumulation_steps needs whole gradients and variables"
+        reason = f"{name} needs whole variables" if name else option
         raise InvalidArgumentError(
             f"shard_optimizer_state gives each replica a part of every variable to update, and {reason}. Use "
             "another optimizer, such as Adam, without this option; or leave out shard_optimizer_state."
         )
 
 
-PART_UPDATES.fill(PartUpdates(apply_to_parts, add_part, clipped_parts))
+PART_UPDATES.fill(PartUpdates(apply_to_parts, add_part, clipped_parts, average_parts))
