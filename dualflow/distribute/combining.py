@@ -57,15 +57,15 @@ def _gathered(x: Any, axis: int, group: ReplicaGroup) -> Any:
     axes = list(range(len(x.shape)))
     axis = normalize_axis(axis, len(axes)) if axes else 0
     if axis == 0:
-        return gather_over(x, group)  # which refuses scalars
+        return gather_over([x], group)[0]  # which refuses scalars
     axes[0], axes[axis] = axes[axis], axes[0]
-    return transpose(gather_over(transpose(x, axes), group), axes)
+    return transpose(gather_over([transpose(x, axes)], group)[0], axes)
 
 
 def _gather_slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> IndexedSlices:
-    values = gather_over(x.values, group)
+    values, indices = gather_over([x.values, x.indices], group)
     values = _mean(values, group) if op is ReduceOp.MEAN else values
-    return IndexedSlices(values, gather_over(x.indices, group), x.dense_shape)
+    return IndexedSlices(values, indices, x.dense_shape)
 
 
 def _mean(total: Any, group: ReplicaGroup) -> Any:

@@ -129,7 +129,8 @@ class OwnFilesIterator(ReplayedIterator):
             rows = [shard_rows(len(items[0][0]), i, workers) for i in range(workers)]
             self._pending += [tuple([leaf[r.start : r.stop] for leaf in items[0]]) for r in rows]
         own, self._pending = self._pending[:count], self._pending[count:]
-        most = int(self._stage.group.all_gather(np.array([len(own)])).max())
+        counts = self._stage.group.row_counts(np.array([len(own)]), self._stage.layout.specs[0])
+        most = int(counts.max())
         return [*own, *[self._without_rows() for _ in range(most - len(own))]]
 
     def _without_rows(self) -> Item:

@@ -8,7 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import DType
 from dualflow.core.locks import imported
+from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import AbortedError
 from dualflow.distribute.monitor import report_interval
 from dualflow.distribute.progress import MAX_DYNAMIC_SIZES, Progress
@@ -29,12 +30,17 @@ MAX_BLOCK: Final = (1 << 31) - 1
 """The number of elements of a block that one MPI call scatters or gathers."""
 _NATIVE: Final = "bBhHiIlLqQfdFD"
 """Characters of the dtypes that MPI adds; narrower floats are added as float32."""
+_MOVED: Final = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "D"}
+"""Characters of the dtypes as which MPI gathers elements of 1 to 16 bytes, without reading them."""
 _FUNCTIONS: Final = {
     Collective.ALL_REDUCE: "MPI_Allreduce",
     Collective.REDUCE_SCATTER: "MPI_Reduce_scatter_block",
     Collective.ALL_GATHER: "MPI_Allgather",
+    Collective.ALL_GATHER_ROWS: "MPI_Allgatherv",
+    Collective.ROW_COUNTS: "MPI_Allgather",
 }
 """The functions of MPI by which machine code exchanges."""
+_ADDITIONS: Final = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
 _NOTHING: Final = np.empty(0, np.uint8)
 
 
@@ -52,10 +58,10 @@ class OneWorker:
     ) -> CollectiveCall | None:
         return None
 
-    def all_gather(self, array: Array) -> Array:
-        return array.copy()
+    def row_counts(self, own: Array, rows: TensorSpec) -> Array:
+        return own.copy()
 
-    def reduce_scatter(self, array: Array, length: int) -> Array:
+    def all_gather(self, array: Array, counts: Array) -> Array:
         return array.copy()
 
     def reduce_scatter_block(self, array: Array) -> Array:
@@ -104,61 +110,71 @@ class WorkerGroup:
 
         The library is the one that mpi4py has loaded. A size that is None is dynamic.
         """
-        function = _address(_FUNCTIONS[collective])
-        if not function or not self.progress.address or dtype.char not in _NATIVE:
+        function, adds = _address(_FUNCTIONS[collective]), collective in _ADDITIONS
+        character = dtype.char if adds else _MOVED.get(0 if dtype.is_string else dtype.size, "")
+        if not function or not self.progress.address or character not in _NATIVE:
             return None
-        name = collective.name.lower()
-        sizes = [size for size in shape if size is not None]
-        if len(sizes) < len(shape):
-            if collective is not Collective.ALL_REDUCE or len(shape) - len(sizes) > MAX_DYNAMIC_SIZES:
-                return None
-            signature = self.progress.template(name, dtype.dtype, shape)
-        elif collective is not Collective.ALL_REDUCE and math.prod(sizes) > MAX_BLOCK:
+        signature = self._signature(collective, dtype, shape)
+        if signature is None:
             return None
-        else:
-            signature = self.progress.signature(name, dtype.dtype, tuple(sizes))
+        if collective is Collective.ROW_COUNTS:
+            character = "q"
         mpi = imported("mpi4py.MPI")
         return CollectiveCall(
             collective,
             function,
-            mpi.Datatype.fromcode(dtype.char).handle,
+            mpi.Datatype.fromcode(character).handle,
             mpi.SUM.handle,
             self._communicator.handle,
             self.progress.address,
             signature,
             self._part_bytes,
+            mpi.ERR_COUNT,
             self.collective_error,
             self.progress.native_spans,
         )
+
+    def _signature(self, collective: Collective, dtype: DType, shape: tuple[int | None, ...]) -> int | None:
+        """The signature of a collective of machine code; None if it can't run a collective of that shape."""
+        progress, name = self.progress, collective.name.lower()
+        if collective is Collective.ROW_COUNTS:
+            return progress.signature_of_rows(dtype.dtype, len(shape))
+        if collective is Collective.ALL_GATHER_ROWS:
+            row = [size for size in shape[1:] if size is not None]
+            if len(row) < len(shape) - 1:
+                return None
+            return progress.signature("all_gather", dtype.dtype, (0, *row), any_length=True)
+        sizes = [size for size in shape if size is not None]
+        if len(sizes) < len(shape):
+            if collective is not Collective.ALL_REDUCE or len(shape) - len(sizes) > MAX_DYNAMIC_SIZES:
+                return None
+            return progress.template(name, dtype.dtype, shape)
+        if collective is not Collective.ALL_REDUCE and math.prod(sizes) > MAX_BLOCK:
+            return None
+        return progress.signature(name, dtype.dtype, tuple(sizes))
 
     def collective_error(self) -> Exception:
         """The error of the collective that has failed in machine code."""
         text = imported("mpi4py.MPI").Get_error_string(self.progress.code)
         return self._error(self.progress.description(), text)
 
-    def all_gather(self, array: Array) -> Array:
-        """The workers' arrays, concatenated along the first axis; only its sizes may differ."""
+    def row_counts(self, own: Array, rows: TensorSpec) -> Array:
+        """The numbers of rows that the workers gather next, of tensors of the dtype and rank of ``rows``."""
+        result = np.empty(self.size, np.int64)
+        with self._counted(self.progress.signature_of_rows(rows.dtype.dtype, len(rows.shape))):
+            self._communicator.Allgather(own.astype(np.int64), result)
+        return result
+
+    def all_gather(self, array: Array, counts: Array) -> Array:
+        """The workers' arrays, concatenated along the first axis; ``counts`` has the sizes of this axis."""
         with self._collective("all_gather", array, any_length=True):
             if array.dtype.hasobject:
                 return np.concatenate(self._communicator.allgather(array))
-            lengths = self._communicator.allgather(len(array))
             source = np.ascontiguousarray(array)
-            result = np.empty((sum(lengths), *array.shape[1:]), array.dtype)
-            row = result[:1].nbytes
-            counts = [n * row for n in lengths]
-            self._communicator.Allgatherv(_bytes(source), [_bytes(result), counts])
+            result = np.empty((counts.sum(), *array.shape[1:]), array.dtype)
+            row = result.itemsize * math.prod(array.shape[1:])
+            self._communicator.Allgatherv(_bytes(source), [_bytes(result), [int(n) * row for n in counts]])
         return result
-
-    def reduce_scatter(self, array: Array, length: int) -> Array:
-        """This worker's ``length`` slices of the sum of the workers' arrays: an all-reduce, then a slice.
-
-        Each worker receives the whole sum; :meth:`reduce_scatter_block` transfers less.
-        """
-        total = self.all_reduce(array)
-        with self._collective("lengths", array[:0], any_length=True):
-            lengths = self._communicator.allgather(length)
-        begin = sum(lengths[: self.rank])
-        return total[begin : begin + length].copy()
 
     def reduce_scatter_block(self, array: Array) -> Array:
         """This worker's block of the sum of the workers' arrays, of as many blocks as there are workers."""
@@ -211,12 +227,19 @@ class WorkerGroup:
         for begin in range(0, max(count, 1), length):
             yield slice(begin, min(begin + length, count))
 
-    @contextmanager
-    def _collective(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:
+    def _collective(
+        self, kind: str, array: Array, *, any_length: bool = False
+    ) -> AbstractContextManager[None]:
         """A context manager around a collective of arrays, which records its progress for the monitor."""
+        signature = self.progress.signature(kind, array.dtype, array.shape, any_length=any_length)
+        return self._counted(signature)
+
+    @contextmanager
+    def _counted(self, signature: int) -> Iterator[None]:
+        """A context manager around a collective with this signature."""
         progress = self.progress
         with progress.lock:
-            progress.begin(progress.signature(kind, array.dtype, array.shape, any_length=any_length))
+            progress.begin(signature)
             try:
                 yield
             except imported("mpi4py.MPI").Exception as error:

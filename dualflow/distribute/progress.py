@@ -112,6 +112,12 @@ class Progress:
         signature = self._cached.get(key)
         return self._add(key, any_length) if signature is None else signature
 
+    def signature_of_rows(self, dtype: np.dtype[Any], rank: int) -> int:
+        """The signature of an exchange of numbers of rows, of tensors that are gathered next."""
+        signature = _hash(text := _text("all_gather", dtype, ["any"] * rank))
+        self.descriptions[signature] = text
+        return signature
+
     def template(self, kind: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> int:
         """The signature with placeholders for dynamic sizes, which are None; machine code fills them in.
 

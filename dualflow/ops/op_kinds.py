@@ -221,7 +221,11 @@ class Collective(Enum):
     REDUCE_SCATTER = 1
     """Each gets a block of the sum."""
     ALL_GATHER = 2
-    """Each gets the blocks of all."""
+    """Each gets the blocks of all, which have one size."""
+    ALL_GATHER_ROWS = 3
+    """Each gets the rows of all, whose numbers a second operand has."""
+    ROW_COUNTS = 4
+    """Each gets the numbers of rows of all."""
 
 
 class CollectiveCall(NamedTuple):
@@ -231,12 +235,14 @@ class CollectiveCall(NamedTuple):
         collective: what is exchanged, which decides the arguments of the function.
         function: the address of ``int f(const void *in, void *out, int count, datatype, operation,
             communicator)``; or, of a gather, of ``int f(const void *in, int count, datatype, void *out, int
-            count, datatype, communicator)``.
+            count, datatype, communicator)``; or, of a gather of rows, of the same with two vectors of ints in
+            place of the second count, which are counts and positions.
         datatype, operation, communicator: handles of the library; a gather has no operation.
         progress: the address of the counters of collectives.
         signature: the number of the op, dtype and shape, which the monitor compares between workers; if sizes
             are dynamic, machine code stores their numbers, too.
         part_bytes: a sum is exchanged in parts of that many bytes.
+        count_error: the library's error code for more elements than an int counts.
         error: called after the function has returned another number than 0; returns the error.
         spans: ``spans(start)`` returns the text, begin and end of each collective since a time.
         precedes_failure: whether the program may fail after the collective, whose result isn't recorded then.
@@ -250,6 +256,7 @@ class CollectiveCall(NamedTuple):
     progress: int
     signature: int
     part_bytes: int
+    count_error: int
     error: Callable[[], Exception]
     spans: Callable[[int], Sequence[tuple[str, int, int]]]
     precedes_failure: bool = False

@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dtypes import DType, float32
+from dualflow.core.dtypes import DType, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, split
-from dualflow.ops.op_kinds import Collective, CollectiveCall, Opaque
+from dualflow.ops.op_kinds import Collective, CollectiveCall, Decompose, Opaque, SizeReader
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.repetition import pad
+from dualflow.ops.shapes import ensure_shape
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 _REASON: Final = "it exchanges data with other workers"
-_KIND: Final = Opaque(_REASON)
 
 
 class ReplicaGroup(Protocol):
@@ -57,12 +59,18 @@ class ReplicaGroup(Protocol):
         """
         ...
 
-    def all_gather(self, array: Array) -> Array:
-        """The workers' arrays, concatenated along the first axis in the order of the ranks."""
+    def row_counts(self, own: Array, rows: TensorSpec) -> Array:
+        """The numbers of rows that the workers gather next, for this worker's own: vectors of int64.
+
+        ``rows`` has the dtype and rank of the tensors of rows.
+        """
         ...
 
-    def reduce_scatter(self, array: Array, length: int) -> Array:
-        """This worker's ``length`` slices of the sum of the workers' arrays, in the order of the ranks."""
+    def all_gather(self, array: Array, counts: Array) -> Array:
+        """The workers' arrays, concatenated along the first axis in the order of the ranks.
+
+        ``counts`` has the number of rows of each.
+        """
         ...
 
     def reduce_scatter_block(self, array: Array) -> Array:
@@ -74,17 +82,36 @@ class ReplicaGroup(Protocol):
         ...
 
 
-def _gathered(x: TensorSpec, group: ReplicaGroup) -> TensorSpec:
-    return TensorSpec.of(Shape([None, *x.shape[1:]]), x.dtype)
-
-
 def _native(collective: Collective) -> Opaque:
     """The kind of a collective: opaque, but called by machine code if the group has a native function."""
 
-    def call(x: TensorSpec, group: ReplicaGroup) -> CollectiveCall | None:
-        return group.native(collective, x.dtype, tuple([n if type(n) is int else None for n in x.shape]))
+    def call(
+        x: TensorSpec, group: ReplicaGroup, rows: TensorSpec | None = None, total: int | None = None
+    ) -> CollectiveCall | None:
+        spec = x if rows is None else rows
+        shape = tuple([n if type(n) is int else None for n in spec.shape])
+        return group.native(collective, spec.dtype, shape)
 
     return Opaque(_REASON, collective_call=call)
+
+
+def _rows_of_all(
+    x: TensorSpec, counts: TensorSpec, group: ReplicaGroup, total: int | None = None
+) -> TensorSpec:
+    return TensorSpec.of(Shape([total, *x.shape[1:]]), x.dtype)
+
+
+def _of_computed_size(read: SizeReader, x: Any, counts: Any, group: ReplicaGroup) -> Any:
+    """The rows of all workers, whose number the program computes from ``counts``."""
+    (total,) = read(reduce_sum(counts), 0)
+    return dispatch.current().apply(ALL_GATHER_ROWS, (x, counts), {"group": group, "total": total})
+
+
+def _own_rows(g: Any, out: Any, x: Any, counts: Any, group: ReplicaGroup) -> Any:
+    """The cotangent of this worker's rows, of which each worker's ``g`` has a part."""
+    begin = reduce_sum(counts[: group.rank])
+    rows = sum_over(g, group)[begin : begin + counts[group.rank]]
+    return ensure_shape(rows, x.shape)
 
 
 ALL_REDUCE: Final[Op] = register(
@@ -98,30 +125,39 @@ ALL_REDUCE: Final[Op] = register(
         effect=Effect.COLLECTIVE,
     )
 )
+ROW_COUNTS: Final[Op] = register(
+    Op(
+        name="row_counts",
+        doc="The numbers of rows that the workers of a group gather next.",
+        infer=lambda own, group, rows: TensorSpec.of(Shape([group.size]), int64),
+        kernel=lambda own, group, rows: group.row_counts(own, rows),
+        kind=_native(Collective.ROW_COUNTS),
+        effect=Effect.COLLECTIVE,
+    )
+)
 ALL_GATHER: Final[Op] = register(
     Op(
         name="all_gather",
         doc="The tensors of all workers of a group, concatenated along the first axis.",
-        infer=_gathered,
-        kernel=lambda x, group: group.all_gather(x),
-        kind=_KIND,
-        vjp=(lambda g, out, x, group: _apply(REDUCE_SCATTER, (g, x), group),),
+        infer=_rows_of_all,
+        kernel=lambda x, counts, group: group.all_gather(x, counts),
+        kind=Decompose(_of_computed_size),
+        vjp=(_own_rows, None),
         effect=Effect.COLLECTIVE,
+        strings=True,
     )
 )
-REDUCE_SCATTER: Final[Op] = register(
+ALL_GATHER_ROWS: Final[Op] = register(
     Op(
-        name="reduce_scatter",
-        doc="The slices of the sum of all workers' first input that belong to this worker's second input.",
-        infer=lambda x, own, group: own,
-        kernel=lambda x, own, group: group.reduce_scatter(x, len(own)),
-        kind=_KIND,
-        vjp=(lambda g, out, x, own, group: _apply(ALL_GATHER, (g,), group), None),
+        name="all_gather_rows",
+        doc="The tensors of all workers of a group, of ``total`` rows, concatenated along the first axis.",
+        infer=_rows_of_all,
+        kernel=lambda x, counts, group, total: group.all_gather(x, counts),
+        kind=_native(Collective.ALL_GATHER_ROWS),
         effect=Effect.COLLECTIVE,
+        strings=True,
     )
 )
-
-
 REDUCE_SCATTER_BLOCK: Final[Op] = register(
     Op(
         name="reduce_scatter_block",
@@ -180,18 +216,26 @@ def sums_over(tensors: Iterable[Any], group: ReplicaGroup, bucket_bytes: int) ->
     return sums
 
 
-def gather_over(x: Any, group: ReplicaGroup) -> Tensor:
-    """The tensors ``x`` of all workers of ``group``, concatenated along their first axis.
+def gather_over(tensors: Sequence[Any], group: ReplicaGroup) -> list[Tensor]:
+    """Each tensor joined with those of the other workers of ``group`` along the first axis.
+
+    Tensors that are gathered together have one number of rows, which the workers exchange first.
 
     Raises:
         InvalidArgumentError: a tensor has no axes.
     """
-    x = convert_to_tensor(x)
-    if not len(x.shape):
-        raise InvalidArgumentError(
-            f"Tensors are gathered along an axis, and {x.spec} has none: expand_dims(x, 0)."
-        )
-    return x if group.size == 1 else _apply(ALL_GATHER, (x,), group)
+    values: list[Any] = [convert_to_tensor(x) for x in tensors]
+    for x in values:
+        if not len(x.shape):
+            raise InvalidArgumentError(
+                f"Tensors are gathered along an axis, and {x.spec} has none: expand_dims(x, 0)."
+            )
+    if group.size == 1:
+        return values
+    first = values[0]
+    own = reshape(cast(axis_size(first, 0, int64), int64), [1])
+    counts = dispatch.current().apply(ROW_COUNTS, (own,), {"group": group, "rows": first.spec})
+    return [_apply(ALL_GATHER, (x, counts), group) for x in values]
 
 
 def block_sums_over(tensors: Sequence[Any], group: ReplicaGroup, bucket_bytes: int) -> list[Tensor]:

@@ -16,7 +16,12 @@ import pytest
 import dualflow as df
 from dualflow.backends.runtime import switches
 from dualflow.distribute.progress import Progress
-from dualflow.ops.collectives.collective_ops import block_sums_over, blocks_joined_over, sum_over
+from dualflow.ops.collectives.collective_ops import (
+    block_sums_over,
+    blocks_joined_over,
+    gather_over,
+    sum_over,
+)
 from dualflow.ops.op_kinds import Collective, CollectiveCall
 
 pytestmark = [
@@ -46,6 +51,18 @@ ALL_GATHER = ctypes.CFUNCTYPE(
     ctypes.c_int64,
 )
 """The signature of MPI_Allgather."""
+ALL_GATHER_ROWS = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_int),
+    ctypes.POINTER(ctypes.c_int),
+    ctypes.c_int64,
+    ctypes.c_int64,
+)
+"""The signature of MPI_Allgatherv."""
 PART_BYTES = 1 << 22
 
 
@@ -56,6 +73,7 @@ class TwoEqualWorkers:
         calls: the count and the handles of each call from machine code.
         in_python: the number of sums that Python has computed.
         code: the return code of calls from machine code.
+        rows: the number of rows of each worker that machine code receives; None for this worker's.
     """
 
     size = 2
@@ -66,8 +84,13 @@ class TwoEqualWorkers:
         self.calls: list[tuple[int, ...]] = []
         self.in_python = 0
         self.code = 0
+        self.rows: int | None = None
         self._function = ALL_REDUCE(self._sum)
-        self._gather_function = ALL_GATHER(self._gather)
+        self._functions: dict[Collective, Any] = {
+            Collective.ALL_GATHER: ALL_GATHER(self._gather),
+            Collective.ALL_GATHER_ROWS: ALL_GATHER_ROWS(self._gather_rows),
+            Collective.ROW_COUNTS: ALL_GATHER(self._count),
+        }
 
     def _sum(self, source: int, target: int, count: int, *handles: int) -> int:
         self.calls.append((count, *handles))
@@ -80,6 +103,19 @@ class TwoEqualWorkers:
         self.calls.append((count, kind, counts, *handles))
         own = np.asarray((ctypes.c_float * count).from_address(source))
         np.asarray((ctypes.c_float * (2 * count)).from_address(target))[:] = np.tile(own, 2)
+        return self.code
+
+    def _gather_rows(
+        self, source: int, count: int, kind: int, target: int, counts: Any, positions: Any, *handles: int
+    ) -> int:
+        self.calls.append((count, kind, *counts[:2], *positions[:2], *handles))
+        own = np.asarray((ctypes.c_float * count).from_address(source))
+        np.asarray((ctypes.c_float * (2 * count)).from_address(target))[:] = np.tile(own, 2)
+        return self.code
+
+    def _count(self, source: int, count: int, kind: int, target: int, counts: int, *handles: int) -> int:
+        rows = ctypes.c_int64.from_address(source).value
+        np.asarray((ctypes.c_int64 * 2).from_address(target))[:] = rows if self.rows is None else self.rows
         return self.code
 
     def all_reduce(self, array: Any) -> Any:
@@ -95,7 +131,7 @@ class TwoEqualWorkers:
     def native(self, collective: Collective, dtype: Any, shape: tuple[int | None, ...]) -> CollectiveCall:
         number: Any = self.progress.template if None in shape else self.progress.signature
         signature = number(collective.name.lower(), dtype.dtype, shape)
-        function = self._gather_function if collective is Collective.ALL_GATHER else self._function
+        function = self._functions.get(collective, self._function)
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
         return CollectiveCall(
             collective,
@@ -106,15 +142,18 @@ class TwoEqualWorkers:
             self.progress.address,
             signature,
             PART_BYTES,
+            44,
             self._error,
             self.progress.native_spans,
         )
 
-    def all_gather(self, array: Any) -> Any:
-        raise NotImplementedError
+    def row_counts(self, own: Any, rows: Any) -> Any:
+        self.in_python += 1
+        return np.repeat(own, 2)
 
-    def reduce_scatter(self, array: Any, length: int) -> Any:
-        raise NotImplementedError
+    def all_gather(self, array: Any, counts: Any) -> Any:
+        self.in_python += 1
+        return np.concatenate([array, array])
 
     def _error(self) -> Exception:
         return df.errors.AbortedError(None, None, f"{self.progress.description()}: {self.progress.code}")
@@ -389,3 +428,61 @@ def test_a_gradient_is_exchanged_by_machine_code(group: TwoEqualWorkers) -> None
 
     assert gradient(df.constant([1.0, 3.0])).numpy().tolist() == [8.0, 24.0]
     assert (len(group.calls), group.in_python) == (2, 0)
+
+
+def test_rows_are_gathered_by_machine_code(group: TwoEqualWorkers) -> None:
+    """Outside of loops Python exchanges their numbers, as memory for all rows may be missing."""
+    f = df.function(
+        lambda x: gather_over([x * 2.0], group)[0] + 1.0, input_signature=[df.TensorSpec([None, 3])]
+    )
+    for rows in (2, 0, 5):
+        assert np.array_equal(f(df.ones([rows, 3])).numpy(), np.full([2 * rows, 3], 3.0))
+    assert group.calls == [(3 * n, 11, 3 * n, 3 * n, 0, 3 * n, 11, 33) for n in (2, 0, 5)]
+    assert group.in_python == 3
+
+
+def test_rows_are_gathered_by_machine_code_in_loops(group: TwoEqualWorkers) -> None:
+    @df.function
+    def total(x: Any, count: Any) -> Any:
+        result = 0.0
+        for i in df.range(count):
+            result += df.reduce_sum(gather_over([x[: i + 1]], group)[0])
+        return result
+
+    for count, expected in ((0, 0.0), (1, 2.0), (3, 2.0 + 4.0 + 6.0)):
+        assert total(df.ones([5, 1]), count).numpy() == expected
+    assert [count for count, *_ in group.calls] == [1, 1, 2, 3]
+    assert group.in_python == 0
+
+
+def test_more_elements_than_mpi_counts_are_its_error(group: TwoEqualWorkers) -> None:
+    """Of memory that is allocated and not touched."""
+    group.rows = 1 << 30
+
+    @df.function
+    def gathered(x: Any) -> Any:
+        count = 0
+        for _ in df.range(1):
+            count += df.shape(gather_over([x], group)[0])[0]
+        return count
+
+    with pytest.raises(df.errors.AbortedError, match="44"):
+        gathered(df.ones([1, 1], df.int8))
+    assert group.calls == []
+
+
+def test_a_replay_reads_the_record_of_gathered_rows(group: TwoEqualWorkers) -> None:
+    v = df.Variable(0.0)
+
+    @df.function
+    def step(x: Any, i: Any) -> Any:
+        v.assign(df.reduce_sum(gather_over([x], group)[0]))
+        return df.gather(x, i)
+
+    assert step(df.constant([1.0, 2.0]), df.constant([1])).numpy().tolist() == [2.0]
+    v.assign(0.0)
+    calls = group.in_python
+    with pytest.raises(df.errors.OutOfRangeError):
+        step(df.constant([1.0, 2.0]), df.constant([7]))
+    assert v.numpy() == 6.0
+    assert group.in_python == calls + 2

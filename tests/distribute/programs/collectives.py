@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
@@ -243,6 +244,40 @@ def check_gather_of_unequal_sizes_and_its_gradient() -> None:
 
     assert np.array_equal(strategy.run(gradient, args=(own,)).numpy(), 2.0 * COUNT * own.numpy())
     assert np.array_equal(strategy.run(df.function(gradient), args=(own,)).numpy(), 2.0 * COUNT * own.numpy())
+
+
+def check_gathers_in_loops_are_those_of_eager_code() -> None:
+    """With numbers of rows of each iteration and worker, gradients, and a dtype that MPI lacks."""
+
+    def gathered(x: Any, steps: Any) -> Any:
+        total = df.zeros([2])
+        for i in df.range(steps):
+            if i != 1:
+                rows = df.distribute.get_replica_context().all_gather(x[: i + RANK], axis=0)  # type: ignore[union-attr]
+                total += df.cast(df.reduce_sum(rows * rows, axis=0), df.float32)
+        return total
+
+    def descended(x: Any, steps: Any) -> Any:
+        for i in df.range(steps):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                rows = df.distribute.get_replica_context().all_gather(x[: i + RANK], axis=0)  # type: ignore[union-attr]
+                y = df.reduce_sum(rows * rows) * (RANK + 1.0)
+            x -= 0.125 * tape.gradient(y, x)
+        return x
+
+    x = df.reshape(df.range(1.0, 13.0), [6, 2]) * (RANK + 1.0)
+    for f, inputs in ((gathered, [x, df.cast(x, df.bfloat16)]), (descended, [x])):
+        compiled = df.function(lambda x, steps, f=f: strategy.run(f, args=(x, steps)))
+        for own, steps in itertools.product(inputs, (0, 1, 4)):
+            eager = strategy.run(f, args=(own, steps))
+            assert np.array_equal(compiled(own, df.constant(steps)).numpy(), eager.numpy()), (
+                f,
+                own.dtype,
+                steps,
+            )
+            assert "depends on data" not in compiled.status()
+            assert ("exchanges data" in compiled.status()) == bool(switches.off("collectives"))
 
 
 def check_gather_of_strings() -> None:

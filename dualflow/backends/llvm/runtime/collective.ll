@@ -10,16 +10,19 @@
 ; A return code other than 0 is stored in the progress, and the collective remains unfinished.
 
 %call = type {
-  i64,                          ;  0 what is exchanged: 0 a sum, 1 a block of a sum, 2 a gather
+  i64,                          ;  0 what is exchanged: 0 a sum, 1 a block of a sum, 2 a gather, 3 one of rows, 4 their numbers
   ptr,                          ;  1 int function(const void *in, void *out, int count, datatype, operation, communicator),
                                 ;    a gather's (const void *in, int count, datatype, void *out, int, datatype, communicator)
+                                ;    and of rows (in, int count, datatype, out, int *counts, int *positions, datatype, communicator)
   i64, i64, i64,                ;  2 datatype, operation, communicator
   ptr, i64,                     ;  5 progress, signature
   i64, i64,                     ;  7 the number of elements of a worker's block, or of the sum, and the bytes of one
   i64,                          ;  9 the bytes of a part of a sum
   i64, i64, i64, i64,           ; 10 input and output, each as a buffer and an offset in elements
   i64, i64,                     ; 14 the number of its check, and of the clock
-  i64, [0 x i64]                ; 16 the number of dynamic sizes of the input, at most 4, and these
+  i64, i64,                     ; 16 the workers' numbers of rows: a buffer and an offset in elements
+  i64, i64, i64,                ; 18 the elements of a row, the number of workers, and the code of more than an int counts
+  i64, [0 x i64]                ; 21 the number of dynamic sizes of the input, at most 4, and these
 }
 %progress = type {
   i64, i64, i64,                ;  0 collectives that have begun, those that have finished, a return code
@@ -48,7 +51,8 @@ begin:
   %kind.at = getelementptr %call, ptr %c, i64 0, i32 0
   %kind = load i64, ptr %kind.at
   %is.sum = icmp eq i64 %kind, 0
-  %is.gather = icmp eq i64 %kind, 2
+  %is.rows = icmp eq i64 %kind, 3
+  %is.gather = icmp uge i64 %kind, 2
   %function.at = getelementptr %call, ptr %c, i64 0, i32 1
   %datatype.at = getelementptr %call, ptr %c, i64 0, i32 2
   %operation.at = getelementptr %call, ptr %c, i64 0, i32 3
@@ -87,7 +91,7 @@ begin:
   %clock.at = getelementptr %call, ptr %c, i64 0, i32 15
   %clock = load i64, ptr %clock.at
   call void @store_time(i64 %clock, ptr %begin.at)
-  %sizes.at = getelementptr %call, ptr %c, i64 0, i32 16
+  %sizes.at = getelementptr %call, ptr %c, i64 0, i32 21
   %sizes = load i64, ptr %sizes.at
   %first.stored = shl i64 %place, 2
   br label %size
@@ -98,7 +102,7 @@ size:
   br i1 %unstored, label %store.size, label %ready
 
 store.size:
-  %size.at = getelementptr %call, ptr %c, i64 0, i32 17, i64 %stored
+  %size.at = getelementptr %call, ptr %c, i64 0, i32 22, i64 %stored
   %dynamic.size = load i64, ptr %size.at
   %stored.index = add i64 %first.stored, %stored
   %stored.at = getelementptr %progress, ptr %p, i64 0, i32 6, i64 %stored.index
@@ -109,7 +113,12 @@ store.size:
 ready:
   %begun = add i64 %number, 1
   store atomic i64 %begun, ptr %p release, align 8
-  br label %part
+  br i1 %is.rows, label %rows, label %part
+
+rows:
+  %rows.code = call i32 @gather_rows(ptr %buffers, ptr %c, ptr %function, ptr %in, ptr %out, i64 %datatype, i64 %communicator)
+  %rows.good = icmp eq i32 %rows.code, 0
+  br i1 %rows.good, label %finish, label %bad
 
 part:                                   ; of a sum, which stays in caches
   %done = phi i64 [ 0, %ready ], [ %after, %next ]
@@ -146,7 +155,8 @@ finish:
   br label %unlock
 
 bad:
-  %code.long = sext i32 %code to i64
+  %bad.code = phi i32 [ %rows.code, %rows ], [ %code, %called ]
+  %code.long = sext i32 %bad.code to i64
   %check = load i64, ptr %check.at
   store i64 %code.long, ptr %code.at
   store i64 %check, ptr %status
@@ -158,6 +168,53 @@ unlock:
 
 end:
   ret void
+}
+
+; Gathers rows: the counts and positions of all workers in elements, from their numbers of rows, and the call.
+define internal i32 @gather_rows(ptr %buffers, ptr %c, ptr %function, ptr %in, ptr %out, i64 %datatype, i64 %communicator) nounwind noinline {
+entry:
+  %own.at = getelementptr %call, ptr %c, i64 0, i32 7
+  %row.at = getelementptr %call, ptr %c, i64 0, i32 18
+  %workers.at = getelementptr %call, ptr %c, i64 0, i32 19
+  %too.many.at = getelementptr %call, ptr %c, i64 0, i32 20
+  %own = load i64, ptr %own.at
+  %row = load i64, ptr %row.at
+  %workers = load i64, ptr %workers.at
+  %rows = call ptr @place(ptr %buffers, ptr %c, i32 16, i64 8)
+  %counts = alloca i32, i64 %workers
+  %positions = alloca i32, i64 %workers
+  br label %worker
+
+worker:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %store ]
+  %position = phi i64 [ 0, %entry ], [ %end, %store ]
+  %rows.at = getelementptr i64, ptr %rows, i64 %i
+  %number = load i64, ptr %rows.at
+  %count = mul i64 %number, %row
+  %end = add i64 %position, %count
+  %fits = icmp sle i64 %end, 2147483647
+  br i1 %fits, label %store, label %too.many
+
+store:
+  %count.at = getelementptr i32, ptr %counts, i64 %i
+  %position.at = getelementptr i32, ptr %positions, i64 %i
+  %count.int = trunc i64 %count to i32
+  %position.int = trunc i64 %position to i32
+  store i32 %count.int, ptr %count.at
+  store i32 %position.int, ptr %position.at
+  %i.next = add i64 %i, 1
+  %more = icmp ult i64 %i.next, %workers
+  br i1 %more, label %worker, label %exchange
+
+exchange:
+  %own.int = trunc i64 %own to i32
+  %code = call i32 %function(ptr %in, i32 %own.int, i64 %datatype, ptr %out, ptr %counts, ptr %positions, i64 %datatype, i64 %communicator)
+  ret i32 %code
+
+too.many:
+  %error = load i64, ptr %too.many.at
+  %error.int = trunc i64 %error to i32
+  ret i32 %error.int
 }
 
 ; The address of an operand: the words of its buffer and of its offset in elements.
