@@ -16,10 +16,14 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.joining import concat
-from dualflow.ops.op_kinds import Opaque
+from dualflow.ops.indexing import GETITEM
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.op_kinds import Decompose, Opaque, SizeReader
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -27,6 +31,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.segments.rows import counted_rows
 from dualflow.ops.sparse.row_major import indices_at, row_major_positions
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -42,11 +47,19 @@ _JOINED: Final[dict[str, Callable[[Array, Array], Array]]] = {
 
 
 class _Sets(NamedTuple):
-    """Sets of numbers: the elements, the index of the set of each, and the sizes of the axes of sets."""
+    """Sets of numbers.
+
+    Attributes:
+        sets: the number of the set of each element.
+        elements: the elements.
+        sizes: the sizes of the axes before the last one: ints, or scalar tensors.
+        shape: the static shape, with the last axis.
+    """
 
     sets: Any
     elements: Any
-    shape: tuple[int, ...]
+    sizes: tuple[Any, ...]
+    shape: Shape
 
 
 def _infer(
@@ -71,43 +84,100 @@ def _operate(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -
     return sets, np.arange(len(joined)) - first, elements[joined % count]
 
 
-SET_OPERATION = register(
+_SAMPLES: Final = tuple(
+    Sample(
+        (
+            Domain(0, 2, "i", (6,), values=np.array([0, 0, 0, 1, 1, 1])),
+            Domain(0, 2, "i", (4,), values=np.array([0, 0, 1, 1])),
+            Domain(-3, 3, "i", (6,)),
+            Domain(-3, 3, "i", (4,)),
+        ),
+        {"operation": operation},
+    )
+    for operation in _JOINED
+)
+
+
+def _infer_padded(
+    a_sets: TensorSpec, b_sets: TensorSpec, a: TensorSpec, b: TensorSpec, operation: str
+) -> tuple[TensorSpec, ...]:
+    lengths = a.shape[0], b.shape[0]
+    length = None if lengths[0] is None or lengths[1] is None else lengths[0] + lengths[1]
+    padded = [TensorSpec.of(Shape([length]), s.dtype) for s in _infer(a_sets, b_sets, a, b, operation)]
+    return TensorSpec.of(Shape(()), int64), *padded
+
+
+def _operate_padded(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -> tuple[Array, ...]:
+    """The number of elements of the results, and the results of :func:`_operate` padded with zeros."""
+    results = _operate(a_sets, b_sets, a, b, operation)
+    count, length = len(results[0]), len(a) + len(b)
+    padded = [np.concatenate([x, np.zeros(length - count, x.dtype)]) for x in results]
+    return np.array(count, np.int64), *padded
+
+
+PADDED_SET_OPERATION: Final = register(
+    Op(
+        name="padded_set_operation",
+        doc="""The number of elements of joined sets, then ``set_operation``'s results, padded with zeros.""",
+        infer=_infer_padded,
+        kernel=_operate_padded,
+        kind=Opaque("NumPy looks for equal elements"),
+        outputs=4,
+        samples=_SAMPLES,
+    )
+)
+
+
+def _results_of_padded(read: SizeReader, *inputs: Any, operation: str) -> tuple[Any, ...]:
+    """The results of ``set_operation``: those of ``padded_set_operation``, cut to the number of elements."""
+    engine = dispatch.current()
+    count, *padded = engine.apply(PADDED_SET_OPERATION, inputs, {"operation": operation})
+    (size,) = read(count, 0)
+    return tuple([engine.apply(GETITEM, (x,), {"key": ((0, size, 1),)}) for x in padded])
+
+
+SET_OPERATION: Final = register(
     Op(
         name="set_operation",
         doc="""The elements of joined sets: the set of each, its index in that, and its value.""",
         infer=_infer,
         kernel=_operate,
-        kind=Opaque("how many elements sets have in common is known only when it runs"),
+        kind=Decompose(_results_of_padded),
         outputs=3,
-        samples=tuple(
-            Sample(
-                (
-                    Domain(0, 2, "i", (6,), values=np.array([0, 0, 0, 1, 1, 1])),
-                    Domain(0, 2, "i", (4,), values=np.array([0, 0, 1, 1])),
-                    Domain(-3, 3, "i", (6,)),
-                    Domain(-3, 3, "i", (4,)),
-                ),
-                {"operation": operation},
-            )
-            for operation in _JOINED
-        ),
+        samples=_SAMPLES,
     )
 )
 
 
 def _sets_of(x: Any) -> _Sets:
     shape = Shape(x.shape)
-    if len(shape) < 2 or not shape[:-1].is_static:
+    if len(shape) < 2:
         raise InvalidArgumentError(
-            f"sets are the rows of two axes or more, of which all but the last have known sizes, not of "
-            f"shape {shape}; reshape it."
+            f"sets are the rows of two axes or more, not of shape {shape}; reshape it."
         )
-    leading = tuple(int(d) for d in shape[:-1])
     if isinstance(x, SparseTensor):
-        return _Sets(row_major_positions(x.indices[:, :-1], leading), x.values, leading)
-    count = math.prod(leading)
-    numbers = iota((count, 1), 0, int64) + cast(reshape(x, [count, -1]) * 0, int64)
-    return _Sets(reshape(numbers, [-1]), reshape(x, [-1]), leading)
+        sizes = tuple(x.sizes()[:-1])
+        return _Sets(row_major_positions(x.indices[:, :-1], sizes), x.values, sizes, shape)
+    *sizes, length = axis_sizes(x, int64)
+    count = math.prod(sizes)
+    numbers = broadcast_to(iota((count, 1), 0, int64), [count, length])
+    return _Sets(reshape(numbers, [-1]), reshape(x, [-1]), tuple(sizes), shape)
+
+
+def _with_equal_sizes(one: _Sets, other: _Sets) -> _Sets:
+    """``one``, which must have the sizes of ``other`` before the last axis.
+
+    Raises:
+        InvalidArgumentError: it has others; at run time if a size is dynamic.
+    """
+    message = f"sets of shapes {one.shape} and {other.shape} should have the same sizes before the last axis."
+    if not one.shape[:-1].is_compatible_with(other.shape[:-1]):
+        raise InvalidArgumentError(message)
+    sets = one.sets
+    for x, y in zip(one.sizes, other.sizes, strict=True):
+        if type(x) is not int or type(y) is not int:
+            sets = required(sets, equal(x, y), message)
+    return one._replace(sets=sets)
 
 
 def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
@@ -115,17 +185,13 @@ def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
     if isinstance(first, SparseTensor) and not isinstance(second, SparseTensor):
         raise DTypeError("sets of a SparseTensor and a dense tensor: give the dense one first.")
     one, other = _sets_of(first), _sets_of(second)
-    if one.shape != other.shape:
-        raise InvalidArgumentError(
-            f"sets of shapes {first.shape} and {second.shape} should have the same sizes before the last "
-            "axis."
-        )
+    one = _with_equal_sizes(one, other)
     operands = (one.sets, other.sets, one.elements, other.elements)
     sets, positions, elements = dispatch.current().apply(SET_OPERATION, operands, {"operation": operation})
-    indices = concat([indices_at(sets, one.shape), reshape(positions, [-1, 1])], 1)
-    longest = reshape(reduce_max(concat([positions, [-1]], 0)) + 1, [1])
-    result = SparseTensor(indices, elements, concat([np.array(one.shape, np.int64), longest], 0))
-    result.set_shape([*one.shape, None])
+    indices = concat([indices_at(sets, one.sizes), reshape(positions, [-1, 1])], 1)
+    longest = reduce_max(concat([positions, [-1]], 0)) + 1
+    result = SparseTensor(indices, elements, stack([*[cast(n, int64) for n in one.sizes], longest]))
+    result.set_shape([*one.shape[:-1].merge_with(other.shape[:-1]), None])
     return result
 
 
@@ -226,4 +292,4 @@ def size(a: TensorLike, validate_indices: bool = True) -> Tensor:
     own = _sets_of(a)
     operands = (own.sets, own.sets, own.elements, own.elements)
     sets, _, _ = dispatch.current().apply(SET_OPERATION, operands, {"operation": "union"})
-    return reshape(counted_rows(reshape(sets, [-1, 1]), math.prod(own.shape), int32), own.shape)
+    return reshape(counted_rows(reshape(sets, [-1, 1]), math.prod(own.sizes), int32), own.sizes)

@@ -13,6 +13,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims as dense_expand_dims
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
@@ -66,6 +67,7 @@ def indices_at(numbers: Any, shape: Sequence[Any]) -> Any:
     """The rows of indices from row-major positions."""
     columns: list[Any] = []
     for size in reversed(shape[1:]):
+        size = max(size, 1) if isinstance(size, int) else maximum(size, 1)  # of size 0, there are no numbers
         columns.insert(0, numbers % size)
         numbers = numbers // size
     return stack([numbers, *columns], 1) if len(shape) else cast(dense_expand_dims(numbers, 1)[:, :0], int64)

@@ -60,3 +60,33 @@ def test_elements_keep_their_dtype(mode, dtype):
     result = mode(df.sets.union)(df.constant([[1, 0]], dtype), df.constant([[1]], dtype))
     assert result.dtype is dtype
     assert result.values.numpy().tolist() == [0, 1]
+
+
+@pytest.mark.llvm  # Numba has no programs for sizes that depend on data
+@pytest.mark.parametrize("name", PYTHONS)
+def test_one_program_takes_any_number_of_sets_of_any_size(name):
+    function = getattr(df.sets, name)
+
+    def joined(a, b):
+        result = function(df.floor(a), df.floor(b))
+        return result.indices, result.values * 2.0, result.dense_shape, df.sets.size(result)
+
+    compiled = df.function(joined, input_signature=[df.TensorSpec([None, None, 2])] * 2)
+    for n in (0, 1, 2, 31, 32, 33):
+        a, b = df.random.uniform([2, n, n, 2], -3.0, 3.0)
+        for result, expected in zip(compiled(a, b), joined(a, b), strict=True):
+            np.testing.assert_array_equal(result, expected, strict=True)
+    assert compiled.experimental_get_tracing_count() == 1
+    assert "all_ops" not in compiled.status()
+    with pytest.raises(df.errors.InvalidArgumentError, match="same sizes before the last axis"):
+        compiled(df.ones([3, 2, 2]), df.ones([2, 3, 2]))
+
+
+@pytest.mark.llvm
+def test_sets_of_rows_that_a_mask_selects(mode):
+    def common(a, b):
+        result = df.sets.intersection(df.boolean_mask(a, a[:, 0] > 0), df.boolean_mask(b, b[:, 0] > 0))
+        return df.sparse.to_dense(result)
+
+    a, b = df.constant([[1, 2, 3], [0, 1, 2], [4, 5, 6]]), df.constant([[3, 1, 9], [6, 7, 4], [-1, 0, 1]])
+    np.testing.assert_array_equal(mode(common)(a, b), [[1, 3], [4, 6]])
