@@ -181,7 +181,12 @@ def _masked_while(
     count: int,
     evaluate: EvaluateBody,
 ) -> list[BatchedValue]:
-    """A while loop with a batched condition: an element whose condition is false keeps its carried values."""
+    """A while loop with a batched condition: an element whose condition is false keeps its carried values.
+
+    Raises:
+        UnbatchableError: an iteration changes the size of a carried value, so that it differs between
+            elements.
+    """
 
     def continues(state: Sequence[Any]) -> Any:
         return evaluate(condition, [*_batched(state), *invariants])[0].with_batch_axis(count)
@@ -193,6 +198,7 @@ def _masked_while(
             for x in (*_batched(state), *invariants)
         ]
         outputs = [y.with_batch_axis(count) for y in evaluate(loop.body, valid)]
+        _check_sizes(state, outputs)
         new_state = [_select(active, new, old) for new, old in zip(outputs, state, strict=False)]
         stacked = [*outputs[loop.carried :], active] if loop.stacked else []
         return [logical_and(active, continues(new_state)), *new_state], stacked
@@ -202,6 +208,17 @@ def _masked_while(
         lambda active, *_: reduce_any(active), step, [continues(start), *start], loop.length
     )
     return [*_batched(final), *[BatchedValue(y, True, True, stacks[-1]) for y in stacks[:-1]]]
+
+
+def _check_sizes(state: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Raise an error unless an iteration keeps the shapes of carried values."""
+    for old, new in zip(state, outputs, strict=False):
+        if old.shape != new.shape:
+            raise UnbatchableError(
+                f"the condition of a loop is batched, and an iteration changes a loop variable of shape "
+                f"{old.shape[1:]} to {new.shape[1:]}, so that its size differs between batch elements; use "
+                "df.map_fn, or write to a TensorArray of a fixed size."
+            )
 
 
 def _batched(tensors: Sequence[Any]) -> list[BatchedValue]:

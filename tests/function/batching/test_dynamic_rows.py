@@ -61,3 +61,37 @@ def test_a_loop_variable_that_grows_has_the_rows_of_each_element(shape):
     grown, gradient = batched(df.constant(rows))
     np.testing.assert_array_equal(grown, [[*row, *[2 * row[0]] * 3] for row in rows])
     np.testing.assert_array_equal(gradient, rows * [26, 2, 2, 2, 2])
+
+
+@pytest.mark.filterwarnings("ignore:vectorized_map computes one element after the other")
+@pytest.mark.parametrize("signature", [None, [[4, 5], [4]], [[None, None], [None]]])
+def test_a_loop_variable_may_grow_by_another_number_of_elements_in_each_row(signature):
+    def total(row, count):
+        y = row
+        for _ in df.range(count):
+            df.autograph.experimental.set_loop_options(shape_invariants=[(y, [None])])
+            y = df.concat([y, y[:1] * 2.0], 0)
+        return df.reduce_sum(y**2) / df.cast(df.size(y), df.float32)
+
+    def batched(x, counts):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.vectorized_map(lambda arguments: total(*arguments), (x, counts))
+            loss = df.reduce_sum(y)
+        return y, tape.gradient(loss, x)
+
+    rows, counts = np.arange(20, dtype=np.float32).reshape(4, 5), np.array([2, 0, 1, 5], np.int32)
+    if signature is None:
+        compiled = df.function(batched)
+    else:
+        specs = [
+            df.TensorSpec(shape, dtype)
+            for shape, dtype in zip(signature, (df.float32, df.int32), strict=True)
+        ]
+        compiled = df.function(batched, input_signature=specs)
+    sizes = 5.0 + counts
+    values = ((rows**2).sum(1) + 4 * counts * rows[:, 0] ** 2) / sizes
+    weights = np.ones([4, 5]) + counts[:, None] * np.array([4.0, 0, 0, 0, 0])
+    result, gradient = compiled(df.constant(rows), df.constant(counts))
+    np.testing.assert_allclose(result, values, rtol=1e-6)
+    np.testing.assert_allclose(gradient, 2 * rows * weights / sizes[:, None], rtol=1e-6)

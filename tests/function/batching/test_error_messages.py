@@ -39,6 +39,16 @@ def of_data_size(row):
     return df.cond(row[0] > 2.0, lambda: df.reduce_sum(df.boolean_mask(row, row > 3.0)), lambda: row[1])
 
 
+def grown(row):
+    """The row with as many more elements as its first one."""
+    return df.while_loop(
+        lambda i, y: i < row[0],
+        lambda i, y: (i + 1.0, df.concat([y, y[:1]], 0)),
+        (df.constant(0.0), row),
+        shape_invariants=([], [None]),
+    )[1]
+
+
 CASES = {
     "an argument without the axis": (lambda: vmap(df.abs)(1.0), "no axis 0", "give in_axes"),
     "no argument": (lambda: vmap(lambda: 1)(), "no argument has a batch axis", "give axis_size"),
@@ -87,6 +97,11 @@ CASES = {
         lambda: vmap(lambda row: df.cond(row[0] > 2.0, lambda: df.unique(row).y, lambda: row))(X),
         "results of a branch",
         "map_fn",
+    ),
+    "a loop variable whose size differs between elements": (
+        lambda: vmap(grown)(X),
+        "an iteration changes a loop variable of shape (2,) to (3,)",
+        "use df.map_fn",
     ),
     "an assignment": (
         lambda: vmap(lambda row: TOTAL.assign(row))(X),
