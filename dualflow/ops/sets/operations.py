@@ -156,8 +156,8 @@ def _sets_of(x: Any) -> _Sets:
             f"sets are the rows of two axes or more, not of shape {shape}; reshape it."
         )
     if isinstance(x, SparseTensor):
-        sizes = tuple(x.sizes()[:-1])
-        return _Sets(row_major_positions(x.indices[:, :-1], sizes), x.values, sizes, shape)
+        leading = x.sizes()[:-1]
+        return _Sets(row_major_positions(x.indices[:, :-1], leading), x.values, tuple(leading), shape)
     *sizes, length = axis_sizes(x, int64)
     count = math.prod(sizes)
     numbers = broadcast_to(iota((count, 1), 0, int64), [count, length])
