@@ -110,6 +110,10 @@ class AbstractSource:
         """How a traced loop reads it (:class:`dualflow.function.autograph.stream_loops.ElementSource`)."""
         raise NotImplementedError
 
+    def traced_iterator(self) -> Any:
+        """An iterator over it in a function that is being traced; an iterator returns itself."""
+        raise NotImplementedError
+
     def enumerate(self, start: int = 0) -> Any:
         """A source of pairs: the index of an element, and the element."""
         raise NotImplementedError

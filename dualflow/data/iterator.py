@@ -156,6 +156,10 @@ class Iterator(AbstractSource, Generic[Element]):
         """How a traced loop reads the remaining elements."""
         return iterator_reading(self._stage.layout, (), self)
 
+    def traced_iterator(self) -> Iterator[Element]:
+        """The iterator itself."""
+        return self
+
     def _pack_first(self, item: Item) -> Element:
         self._pack = self._stage.layout.packer()
         return self._pack(item)
@@ -301,7 +305,7 @@ def _as_numpy(leaf: Any) -> Any:
 
 
 def _check_shape(leaf: Any, spec: TensorSpec) -> None:
-    if leaf.shape != tuple(spec.shape):
+    if not spec.shape.is_compatible_with(leaf.shape):
         raise InvalidArgumentError(
             f"The next element has shape {leaf.shape}, but this call was traced for {spec.shape}, the shape "
             "of the first element that it reads. Use batch(..., drop_remainder=True), or read one element "

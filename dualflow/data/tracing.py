@@ -156,6 +156,10 @@ class TracedIterator(AbstractSource):
         """The structure of the elements' specs."""
         return self._kind.elements.element_spec
 
+    def traced_iterator(self) -> TracedIterator:
+        """The iterator itself."""
+        return self
+
     def reading(self) -> ElementSource:
         """How a traced loop reads the remaining elements."""
         return iterator_reading(self._kind.elements, (self._handle,), None)

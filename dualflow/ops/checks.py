@@ -21,7 +21,8 @@ from dualflow.ops.samples import Domain, Sample
 
 def _message(name: str) -> str:
     return (
-        f"{name!r} has no value: no iteration of the loop that assigns it has run. Assign it before the loop."
+        f"'{name}' has no value: the loop must iterate at least once to initialize {name}. Assign it before "
+        "the loop."
     )
 
 

@@ -419,6 +419,16 @@ def test_another_shape_than_the_traced_one_is_refused() -> None:
         both(iter(r(3).batch(2)))
 
 
+def test_a_created_iterator_requires_elements_of_known_rank() -> None:
+    @df.function
+    def first() -> Any:
+        return next(iter(Dataset.from_generator(raising, df.int32)))
+
+    with pytest.raises(errors.InvalidArgumentError, match="requires elements of known rank") as raised:
+        first()
+    assert "test_error_messages.py" in str(raised.value)
+
+
 def test_an_argument_is_read_by_loops_only() -> None:
     @df.function(autograph=False)
     def peek(dataset: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,61 @@ def test_next_in_a_loop_of_the_graph() -> None:
     iterator = iter(Dataset.range(10))
     assert int(sum_of(iterator, df.constant(4))) == 6
     assert int(sum_of(iterator, df.constant(2))) == 9
+
+
+@df.function
+def in_parts(dataset: Any, taken: Any) -> Any:
+    iterator = iter(dataset)
+    digits = next(iterator)
+    for x in iterator:
+        digits = digits * 10 + x
+        if digits >= taken:
+            break
+    return digits, next(iter(iterator))
+
+
+def test_a_function_creates_an_iterator_in_each_call() -> None:
+    for _ in range(2):
+        assert [int(x) for x in in_parts(Dataset.range(1, 8), df.constant(123, df.int64))] == [123, 4]
+    assert [int(x) for x in in_parts(Dataset.range(2, 9), df.constant(20, df.int64))] == [23, 4]
+    with pytest.raises(errors.OutOfRangeError, match="the iterator has no more elements"):
+        in_parts(Dataset.range(3), df.constant(1000, df.int64))
+
+
+def test_an_iteration_creates_an_iterator_of_its_own() -> None:
+    @df.function
+    def first_two(n: Any) -> Any:
+        digits = df.constant(0, df.int64)
+        for _ in df.range(n):
+            iterator = iter(Dataset.range(3, 9))
+            digits = digits * 100 + next(iterator) * 10 + next(iterator)
+        return digits
+
+    assert int(first_two(df.constant(3))) == 343434
+
+
+def test_a_created_iterator_reads_batches_of_several_sizes() -> None:
+    @df.function
+    def batches() -> Any:
+        iterator = iter(Dataset.range(5).batch(3))
+        return next(iterator), next(iterator), iterator.get_next_as_optional().has_value()
+
+    first, second, more = batches()
+    assert (first.numpy().tolist(), second.numpy().tolist(), bool(more)) == ([0, 1, 2], [3, 4], False)
+
+
+def test_threads_create_iterators_of_their_own() -> None:
+    @df.function
+    def sum_of_all(dataset: Any) -> Any:
+        iterator, sum_ = iter(dataset), df.constant(0, df.int64)
+        for x in iterator:
+            sum_ += x
+        return sum_
+
+    datasets = [Dataset.range(1000 + i) for i in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        sums = list(pool.map(sum_of_all, datasets * 4))
+    assert [int(x) for x in sums] == [sum(range(1000 + i)) for i in range(4)] * 4
 
 
 def test_a_captured_iterator_goes_on() -> None:

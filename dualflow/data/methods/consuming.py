@@ -12,6 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import unflatten
 from dualflow.data.arguments import callable_function
+from dualflow.data.created_iterators import created_iterator
 from dualflow.data.element import wrapped
 from dualflow.data.iterator import Iterator, NumpyIterator
 from dualflow.data.mapping import reduced
@@ -20,6 +21,7 @@ from dualflow.data.methods.mapping import check_state, state_of
 from dualflow.data.options import Options, OptionsStage, options_of
 from dualflow.data.stage import INFINITE, UNKNOWN
 from dualflow.data.tracing import (
+    TracedIterator,
     dataset_reading,
     dataset_tree,
     is_tracing,
@@ -49,6 +51,10 @@ class ConsumingMethods(DatasetBase):
     def reading(self) -> ElementSource:
         """How a traced loop reads the dataset."""
         return dataset_reading(self.stage)
+
+    def traced_iterator(self) -> TracedIterator:
+        """``iter(dataset)`` in a function that is being traced."""
+        return created_iterator(self)
 
     def __len__(self) -> int:
         count = self.stage.cardinality

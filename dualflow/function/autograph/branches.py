@@ -277,7 +277,7 @@ def _tensor_dtype(a: Any, b: Any) -> DType | None:
 
 
 def _display_name(name: str) -> str:
-    return "return value" if name == _RESULT else repr(name)
+    return "return value" if name == _RESULT else f"'{name}'"
 
 
 def _zeros_like(name: str, x: Any) -> Any:

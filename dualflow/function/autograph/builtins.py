@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
@@ -151,6 +152,12 @@ def _all(x: Iterable[Any]) -> Any:
     return result
 
 
+def _iter(x: Any, *sentinel: Any) -> Any:
+    if isinstance(x, AbstractSource) and not dispatch.current().eager:
+        return x.traced_iterator()
+    return iter(x, *sentinel)
+
+
 def _enumerate(x: Any, start: Any = 0) -> Any:
     if isinstance(x, AbstractSource):
         return x.enumerate(start)
@@ -184,6 +191,7 @@ OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.tuple: _sequence(builtins.tuple),
     builtins.any: _any,
     builtins.all: _all,
+    builtins.iter: _iter,
     builtins.enumerate: _enumerate,
     builtins.zip: _zip,
 }

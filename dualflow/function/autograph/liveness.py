@@ -40,7 +40,7 @@ class Liveness:
     def _statement(self, node: Any, live: Live) -> Live:
         match node:
             case ast.If():
-                self.after[node] = live
+                self._add(node, live)
                 return self._before(self._block(node.body, live) | self._block(node.orelse, live), node.test)
             case ast.While():
                 return self._loop(node, live, [], node.test)
@@ -54,20 +54,24 @@ class Liveness:
             case ast.Return() | ast.Raise():
                 return self._before(self._caught, node)
             case ItemAssignment():
-                self.after[node] = self.after.get(node, frozenset()) | live
+                self._add(node, live)
                 return self._before(live, node)
             case _:
                 return self._before(live, node)
+
+    def _add(self, node: ast.stmt, live: Live) -> None:
+        """Add names that are read after ``node``; handlers and ``finally`` are walked more than once."""
+        self.after[node] = self.after.get(node, frozenset()) | live
 
     def _loop(self, node: Any, live: Live, targets: list[ast.expr], test: ast.expr | None) -> Live:
         parts = [] if test is None else [test]
         bound = frozenset(ScopeNames.of(targets).binds)
         head = self._before(live, *parts)
         while True:
-            self.after[node] = head | live
+            self._add(node, head | live)
             live_in_body = self._block(node.body, head | live) - bound
             new_head = self._before(live | live_in_body, *parts)
-            self.after[node] |= new_head | live_in_body
+            self._add(node, new_head | live_in_body)
             if new_head <= head:
                 return head
             head |= new_head

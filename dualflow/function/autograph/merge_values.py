@@ -11,6 +11,7 @@ from dualflow.core.convert import as_array, zero_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, bool_, int32
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.function.autograph.assigned_variables import UNRETURNED, Unassigned
 from dualflow.function.errors import here
@@ -97,15 +98,17 @@ def spec_of(x: Any) -> TensorSpec:
 def zeros(spec: TensorSpec) -> np.ndarray[Any, Any]:
     """An array of zeros, the value of a variable that is not assigned.
 
+    Dynamic sizes are 1 in it: the check that the variable is assigned runs for each element.
+
     Raises:
-        InvalidArgumentError: the shape is not static.
+        InvalidArgumentError: the rank is unknown.
     """
-    if not spec.shape.is_static:
+    if spec.shape is UNKNOWN_RANK:
         raise InvalidArgumentError(
-            f"A variable of shape {spec.shape}, which is not static, is assigned on some paths only; assign "
-            f"it before the loop or on all paths.{here()}"
+            "A variable of unknown rank is assigned on some paths only; assign it before the loop or on all "
+            f"paths.{here()}"
         )
-    return zero_array(tuple([d or 0 for d in spec.shape]), spec.dtype.dtype)
+    return zero_array(tuple([1 if d is None else d for d in spec.shape]), spec.dtype.dtype)
 
 
 def adapts(x: Any, dtype: DType) -> bool:

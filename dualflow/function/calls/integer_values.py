@@ -127,6 +127,8 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
     if isinstance(kind, Reduce):
         return _reduced(node, inputs[0])
     function, operands = function_of(node), np.broadcast_arrays(*inputs)
+    if operands[0].shape != shape:
+        return None  # its elements depend on their positions too, as those of a random op do
     for position in np.ndindex(shape):
         (element,) = evaluate(function, _SYMBOLIC_INTEGERS, [x[position] for x in operands])
         out[position] = _require_integer(element)

@@ -259,18 +259,6 @@ def test_the_source_line_is_shown(tmp_path, load):
     assert f"\n    {program[3].strip()}" in said
 
 
-def test_a_dynamic_size_that_nothing_can_fill_is_named():
-    @df.function(input_signature=[df.TensorSpec([None])])
-    def f(x):
-        while df.reduce_sum(x) > 10.0:
-            y = x * 0.5
-            x = y
-        return y
-
-    with pytest.raises(InvalidArgumentError, match="which is not static, is assigned on"):
-        f(df.constant([1.0]))
-
-
 def test_recursion_over_tensors_is_refused():
     def factorial(n):
         if n <= 1:

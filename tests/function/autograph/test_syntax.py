@@ -518,6 +518,35 @@ def test_branches_in_try_and_finally():
     assert_matches_eager(f, 3, -3)
 
 
+def test_a_return_in_finally_replaces_the_result():
+    def f(x):
+        try:
+            return 2
+        finally:
+            if x > 0:
+                return 1  # noqa: B012  # the subject
+            return 0  # noqa: B012, SIM107
+
+    assert_matches_eager(f, 3, -3)
+
+
+def test_a_branch_in_a_handler_assigns_what_is_read_after_it():
+    def f(x):
+        total = 0
+        try:
+            result = {}["missing"]
+        except KeyError:
+            if x > 0:
+                result = x * 2
+            else:
+                result = x - 1
+            for i in df.range(3):
+                total += i
+        return result + total
+
+    assert_matches_eager(f, 3, -3)
+
+
 def test_except_has_its_exception():
     def f(x):
         try:

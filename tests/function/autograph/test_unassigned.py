@@ -111,6 +111,37 @@ def assigned_in_the_second_iteration(t):
     return second
 
 
+def halved(x):
+    while df.reduce_sum(x) > 10.0:
+        y = x * 0.5
+        x = y
+    return y + x
+
+
+def prefix(n):
+    i = 0
+    while i < n:
+        v = df.range(i)
+        i += 1
+    return v
+
+
+def drawn_sizes(n):
+    i = 0
+    while i < n:
+        size = df.random.uniform((), i, i + 1, df.int32)
+        v = [df.zeros([1, size]), df.ones([size, 2])]
+        i += 1
+    return df.concat([df.reshape(v[0], [-1]), df.reshape(v[1], [-1])], 0)
+
+
+def first_prefix(n):
+    for i in df.range(n):
+        if i * i > 7:
+            return df.range(i)
+    return df.range(n)
+
+
 def compiled(f):
     return df.function(f, input_signature=[ROWS] * f.__code__.co_argcount)
 
@@ -167,6 +198,27 @@ def test_two_loops_do_what_python_does(f, rows, columns):
             compiled(f)(rows, columns)
     else:
         assert float(compiled(f)(rows, columns)) == expected
+
+
+@pytest.mark.parametrize("f", [prefix, drawn_sizes, first_prefix])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_its_sizes_may_be_dynamic(f, n):
+    try:
+        expected = f(df.constant(n)).numpy().tolist()
+    except UnboundLocalError:
+        with pytest.raises(UnassignedError, match="the loop must iterate at least once to initialize v"):
+            df.function(f)(df.constant(n))
+    else:
+        assert df.function(f)(df.constant(n)).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 33])
+def test_its_sizes_may_be_those_of_an_argument(size):
+    f = compiled(halved)
+    x = df.fill([size], 30.0)
+    assert f(x).numpy().tolist() == halved(x).numpy().tolist()
+    with pytest.raises(UnassignedError, match="'y' has no value"):
+        f(x * 0.0)
 
 
 def test_an_iteration_that_runs_only_if_a_tensor_is_true():
