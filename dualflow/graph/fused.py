@@ -1,4 +1,4 @@
-"""The fused node, whose body is a graph that one loop nest computes."""
+"""Fused nodes, whose body is a graph that one loop nest computes, and products with such a nest."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dualflow.core.errors import InternalError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.ir import Graph, Node
-from dualflow.ops.op_kinds import Gather, Opaque, Reduce, Scan
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.op_kinds import Gather, MatMul, Opaque, Reduce, Scan
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
@@ -52,10 +52,45 @@ FUSED = Op(
     outputs=None,
 )
 
+FUSED_PRODUCT = Op(
+    name="fused_product",
+    doc="""A matrix product and its epilogue, a nest that computes the outputs from the product's elements;
+    attrs: those of ``fused``. The first node of the body is the product, whose operands are the first inputs.
+    """,
+    infer=_infer,
+    kernel=_kernel,
+    kind=MatMul(),
+    outputs=None,
+)
+
 
 def body_of(node: Node) -> Graph | None:
-    """The body of a fused node; None for any other node."""
-    return node.attrs["body"] if node.op is FUSED else None
+    """The body of a fused node, or of a product with an epilogue; None for any other node."""
+    return node.attrs["body"] if node.op is FUSED or node.op is FUSED_PRODUCT else None
+
+
+def product_of(node: Node) -> Node:
+    """The matrix product inside a product with an epilogue; the node itself for any other node."""
+    return node.attrs["body"].nodes[0] if node.op is FUSED_PRODUCT else node
+
+
+def epilogue_of(node: Node) -> Node:
+    """The fused node of the epilogue of a product; its first input is the product, or a view of all of it."""
+    body, space = node.attrs["body"], node.attrs["space"]
+    product = body.nodes[0]
+    before = {product.output}
+    nodes = []
+    for inner in body.nodes[1:]:
+        if inner not in space.index_axes and not before.isdisjoint(inner.inputs):
+            before.update(inner.outputs)
+        else:
+            nodes.append(inner)
+    (element,) = {v for n in nodes for v in n.inputs if v in before}
+    others = slice(len(product.inputs), None)
+    graph = Graph(body.name, (element, *body.inputs[others]), tuple(nodes), body.outputs)
+    inputs = (Value(element.spec), *node.inputs[others])
+    attrs = {"body": graph, "space": space}
+    return Node(FUSED, inputs, attrs, node.specs, node.origin, node.merged_origins)
 
 
 def index_shape(node: Node) -> Sequence[int]:

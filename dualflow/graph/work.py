@@ -9,7 +9,7 @@ from dualflow.core.shape import Dim
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.cost_model import CostModel
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import body_of, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
 from dualflow.graph.views import base_of, sizes
@@ -88,8 +88,9 @@ def nanoseconds(node: Node, costs: CostModel, number_of: NumberOf = typical) -> 
 def element_count(node: Node) -> int:
     """The size of a node's work: the elements of its largest operand; of a product, the multiplications."""
     if isinstance(node.op.kind, MatMul):
-        inner = _contracted_size(node)
-        return math.prod((*sizes(node.output), 1 if inner is None else inner))
+        product = product_of(node)
+        inner = _contracted_size(product)
+        return math.prod((*sizes(product.output), 1 if inner is None else inner))
     body = body_of(node)
     values = [v for n in (body.nodes if body else (node,)) for v in (*n.inputs, *n.outputs)]
     counts = [math.prod(sizes(v)) for v in values if v.spec.shape.is_static]

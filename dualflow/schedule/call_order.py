@@ -8,7 +8,7 @@ from enum import Enum
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
+from dualflow.graph.fused import FUSED, FUSED_PRODUCT, IterationSpace, input_axes, output_axes, product_of
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import argument_sizes, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import base_of, is_view, sizes
@@ -273,6 +273,9 @@ def _may_overwrite(old: Value, new: Value, index: dict[Node, int], last_read: di
     node = new.node
     if node is None or node not in index or last_read.get(old, -1) > index[node]:
         return False
+    if node.op is FUSED_PRODUCT:
+        factors = node.inputs[: len(product_of(node).inputs)]
+        return old not in map(base_of, factors) and _is_elementwise_update(node, old, new)
     if kind_of(node) is CallKind.PRODUCT:
         return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
     if kind_of(node) is CallKind.SCATTER:

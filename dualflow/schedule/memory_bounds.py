@@ -5,6 +5,7 @@ and the accesses of a statement must be inside the ranges of its operands:
 
     Launch                  every access of its kernel (:mod:`dualflow.schedule.access_bounds`)
     Multiply                the matrices, by rows, columns, inner size, batch and strides
+    FusedProduct            the matrices, and every access of the epilogue's kernel
     ScatterRows             every element that a checked index can select, the indices, the rows
     CopyMemory, ...         the contiguous elements of the value
     RunLoop                 one row of each stack per iteration
@@ -29,6 +30,7 @@ from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan, dynamic_buffers
 from dualflow.schedule.program_statements import (
+    PRODUCT,
     ChooseBranch,
     LaunchNest,
     LaunchPieces,
@@ -148,7 +150,7 @@ class MemoryBounds:
         """The ranges of inputs and outputs, and whether they are inside their buffers.
 
         The latter is False if that is known only at run time. The elements is None for an operand without
-        elements, or of a size that a host call computes.
+        elements, of a size that a host call computes, or that is a product in registers.
         """
         node, operands = statement.node, []
         for layouts, values in ((statement.inputs, node.inputs), (statement.outputs, node.outputs)):
@@ -157,7 +159,7 @@ class MemoryBounds:
                 operand = self._ranges.get(key)
                 if operand is None:
                     elements = None
-                    if value.spec.shape.is_static:
+                    if value.spec.shape.is_static and layout.buffer != PRODUCT:
                         elements = range_of_layout(layout, sizes(value), value.spec.dtype.size)
                     operand = self._ranges[key] = (
                         elements,

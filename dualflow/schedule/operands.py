@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.capabilities import Capabilities
-from dualflow.graph.fused import FUSED
+from dualflow.graph.fused import FUSED, FUSED_PRODUCT, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
@@ -84,6 +84,8 @@ def kind_of(node: Node) -> CallKind:
     kind, dtype = node.op.kind, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return CallKind.KERNEL
+    if node.op is FUSED_PRODUCT:
+        return CallKind.PRODUCT
     if node.op is BOUNDS:
         return CallKind.BOUNDS
     if node.op is MOVE:
@@ -247,7 +249,7 @@ class _Resolver:
         strided = kind not in _READS_CONTIGUOUS and node.op is not INTEGER_PRODUCT
         if kind is CallKind.HOST:
             strided = self.capabilities.strided_host_calls
-        if not strided or (i == 0 and node.op is WINDOW_PRODUCT):
+        if not strided or (i == 0 and product_of(node).op is WINDOW_PRODUCT):
             return self._contiguous(value)
         return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 

@@ -67,6 +67,7 @@ from dualflow.schedule.planned import (
     TripCount,
     dynamic_buffers,
 )
+from dualflow.schedule.product_epilogues import with_product_epilogues
 from dualflow.schedule.scope_layouts import ScopeLayouts
 from dualflow.schedule.window_products import with_window_products
 from dualflow.sizes.size_functions import largest
@@ -235,6 +236,8 @@ class _Scope:
         self.replacements: dict[Value, Value] = {}
         if state.capabilities.windows and not live_out:
             graph = with_window_products(graph, self.replacements, state.costs)
+        if state.capabilities.product_epilogues:
+            graph = with_product_epilogues(graph, self.replacements)
         nodes, self.targets = ordered(graph, updates_variables=updates_variables)
         self.strides = chosen_strides(nodes, self.targets)
         preassigned = {

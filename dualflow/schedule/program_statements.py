@@ -1,7 +1,8 @@
 """The statements of a program: one for each call of a plan, with layouts; nothing depends on a machine.
 
     LaunchNest: a loop nest                         LaunchPieces: a loop nest for each piece of an output
-    Multiply: a matrix product                  ScatterRows: a scatter
+    Multiply: a matrix product                  FusedProduct: one with an epilogue
+    ScatterRows: a scatter
     CheckBounds: of a scatter's indices         CopyMemory: a copy of bytes
     RequireCondition: a check                   CallRoutine: a routine of a backend, or the op's NumPy kernel
     ChooseBranch: a conditional                 RunLoop: a loop
@@ -24,6 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.graph.control_spec import loop_of
+from dualflow.graph.fused import FUSED_PRODUCT, epilogue_of, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.ops.integer_product import INTEGER_PRODUCT
@@ -39,6 +41,9 @@ from dualflow.schedule.sliding import SlidingWindows
 INITIAL_CAPACITY = 64
 """The initial capacity of a growable buffer, in rows; it is doubled when the buffer is full."""
 
+
+PRODUCT = -1
+"""The buffer of a product that isn't stored: its elements are in registers."""
 
 ValueLayout = tuple[Layout, Value]
 """A value and its layout."""
@@ -145,6 +150,21 @@ class Multiply(NamedTuple):
     def multiplications(self) -> int:
         """The number of multiplications."""
         return math.prod((*self.batch, *self.shape))
+
+
+class FusedProduct(NamedTuple):
+    """A matrix product, and a nest that computes the outputs from its elements.
+
+    Attributes:
+        product: the product, whose result is buffer :data:`PRODUCT`: it isn't stored.
+        epilogue: the nest, which reads the product there.
+    """
+
+    node: Node
+    inputs: tuple[Layout, ...]
+    outputs: tuple[Layout, ...]
+    product: Multiply
+    epilogue: LaunchNest
 
 
 class ScatterRows(NamedTuple):
@@ -271,6 +291,7 @@ Statement = (
     LaunchNest
     | LaunchPieces
     | Multiply
+    | FusedProduct
     | ScatterRows
     | CheckBounds
     | CopyMemory
@@ -354,6 +375,8 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.ASSEMBLY:
             parts = [LaunchNest(copy, source, (target,)) for copy, source, target in pieces(call)]
             return LaunchPieces(node, inputs, outputs, tuple(parts))
+        case CallKind.PRODUCT if node.op is FUSED_PRODUCT:
+            return _fused_product(node, inputs, outputs)
         case CallKind.PRODUCT:
             return _product(node, inputs, outputs)
         case CallKind.SCATTER:
@@ -413,6 +436,20 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
         bool(addend),
         windows,
         not transpose_x,
+    )
+
+
+def _fused_product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> FusedProduct:
+    product, epilogue = product_of(node), epilogue_of(node)
+    count, element = len(product.inputs), epilogue.inputs[0].spec
+    result = Layout(PRODUCT, 0, contiguous_strides(product.output.spec.shape))
+    read = Layout(PRODUCT, 0, contiguous_strides(element.shape))
+    return FusedProduct(
+        node,
+        inputs,
+        outputs,
+        _product(product, inputs[:count], (result,)),
+        LaunchNest(epilogue, (read, *inputs[count:]), outputs),
     )
 
 

@@ -14,6 +14,7 @@ from dualflow.schedule.operands import CallKind
 from dualflow.schedule.program_statements import (
     CallRoutine,
     CheckBounds,
+    FusedProduct,
     Multiply,
     RequireCondition,
     ScatterIndices,
@@ -36,6 +37,8 @@ def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
                 if _reads_operands(statement)
                 else dict(zip((0, 1, count), _matrices(statement), strict=True))
             )
+        case FusedProduct(product=product):
+            return {i: elements for i, elements in accesses_of(product).items() if i < 2}
         case ScatterRows(indices=indices):
             return {
                 count: _scatter_target_range(statement),

@@ -8,6 +8,7 @@ CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfdFD",
     integer_products=False,
     strided_host_calls=False,
+    product_epilogues=False,
     windows=False,
     fourier=False,
     collectives=False,

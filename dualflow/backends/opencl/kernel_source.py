@@ -155,15 +155,21 @@ class OpenCLWriter(CKernelWriter):
         return "get_global_id(0)"
 
     def _declared(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
-        """The declarations of the parameters, in the order of :attr:`Launch.arguments`."""
+        """The declarations of all parameters."""
+        return [
+            *self._arguments(scratch),
+            "const long items",
+            *(["__global int *status", "const int first_check"] if self.checks else []),
+        ]
+
+    def _arguments(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
+        """The declarations of the parameters for :attr:`Launch.arguments`, in their order."""
         kernel = self.kernel
         return [
             *(f"__global uchar *b{i}, const long at{i}" for i in range(len(kernel.buffers))),
             *(f"__global uchar *b{s.buffer}" for s in scratch),
             *(f"const {buffer_type(dtype)} c{i}" for i, dtype in enumerate(kernel.scalars)),
             *(f"const long n{i}" for i in range(kernel.parameters)),
-            "const long items",
-            *(["__global int *status", "const int first_check"] if self.checks else []),
         ]
 
     def _pointers(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:

@@ -8,7 +8,7 @@ elements of the result in registers::
         x_tile[k][i] = x[i, k]; y_tile[k][j] = y[k, j]; barrier          each member copies a few elements
         for k: sums[i] = fma(x_tile[k][i], y_tile[k][...], sums[i])      a vector of columns for each row
         barrier
-    out = scale * sums, or addend + scale * sums
+    out = scale * sums, or addend + scale * sums; or an epilogue, which computes the outputs from that
 
 Products are added in the order of the inner axis, whatever the tile: so the tile doesn't change the bits. A
 convolution is a product of windows: the elements of x are then read from the tensor, and zeros around it.
@@ -20,6 +20,7 @@ from typing import Final
 
 from dualflow.backends.c.values import c_type
 from dualflow.backends.opencl.dialect import program
+from dualflow.backends.opencl.epilogue_source import EpilogueSource
 from dualflow.backends.opencl.kernel_source import KERNEL
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
@@ -102,14 +103,14 @@ class ProductForm(NamedTuple):
 
 
 def window_geometry(windows: SlidingWindows) -> tuple[int, ...]:
-    """The arguments of a kernel that reads windows, in the order of :func:`window_parameters`."""
+    """The arguments of a kernel that reads windows, in the order of :func:`window_names`."""
     return (*[n for axis in windows.axes for n in axis], windows.channels)
 
 
-def window_parameters(axes: int) -> str:
-    """The declarations of the geometry of windows over a number of axes."""
+def window_names(axes: int) -> list[str]:
+    """The names of the geometry of windows over a number of axes; none for a matrix."""
     names = ("size", "before", "windows", "stride", "length", "dilation")
-    return "".join(f", const long {name}{i}" for i in range(axes) for name in names) + ", const long channels"
+    return [*(f"{name}{i}" for i in range(axes) for name in names), "channels"] if axes else []
 
 
 def _tensor_strides(axes: int) -> str:
@@ -121,46 +122,35 @@ def _tensor_strides(axes: int) -> str:
     return "\n".join([*lines, f"    const long tensor = {stride};"])
 
 
-def product(form: ProductForm) -> str:
-    """The program of a product: ``out = scale * (x @ y)``, or ``out = addend + scale * (x @ y)``."""
-    return program(_ProductWriter(form).text())
+def product(form: ProductForm, epilogue: EpilogueSource | None = None) -> str:
+    """The program of a product: ``out = scale * (x @ y)``, or ``out = addend + scale * (x @ y)``.
+
+    With an epilogue, ``out`` is not stored: the epilogue computes the outputs from its elements.
+    """
+    functions = () if epilogue is None else epilogue.functions
+    return program(*functions, _ProductWriter(form, epilogue).text())
 
 
 class _ProductWriter:
-    """Writes the OpenCL source of a matrix product for one :class:`ProductForm`."""
+    """Writes the OpenCL source of a matrix product for one :class:`ProductForm`.
 
-    def __init__(self, form: ProductForm) -> None:
-        self.form, self.tile, self.c = form, form.tile, c_type(form.dtype)
+    Attributes:
+        matrices: the matrices in memory.
+    """
+
+    def __init__(self, form: ProductForm, epilogue: EpilogueSource | None) -> None:
+        self.form, self.tile, self.c, self.epilogue = form, form.tile, c_type(form.dtype), epilogue
         self.vector = f"{self.c}{form.tile.columns}"
+        stored = ["out"] if epilogue is None else []
+        self.matrices = ["x", "y", *stored, *(["addend"] if form.adds else [])]
 
     def text(self) -> str:
         tile, c = self.tile, self.c
-        buffers = "".join(
-            f"__global uchar *b{i}, const long at{i}, " for i in range(4 if self.form.adds else 3)
-        )
-        matrices = ["x", "y", "out", *(["addend"] if self.form.adds else [])]
-        strides = "".join(f", const long {m}_row, const long {m}_column" for m in matrices)
-        batch = "".join(
-            f", const long size{i}_batch" + "".join(f", const long {m}{i}_batch" for m in matrices)
-            for i in range(self.form.batch)
-        )
-        geometry = window_parameters(self.form.window_axes) if self.form.window_axes else ""
-        pointers = "\n".join(
-            f"        __global {'' if m == 'out' else 'const '}{c} *{m} = "
-            f"(__global {'' if m == 'out' else 'const '}{c} *)b{i} + at{i};"
-            for i, m in enumerate(matrices)
-        )
-        moves = "\n".join(
-            f"        {{ const long at = left % size{i}_batch; left /= size{i}_batch; "
-            + " ".join(f"{m} += at * {m}{i}_batch;" for m in matrices)
-            + " }"
-            for i in reversed(range(self.form.batch))
-        )
         return f"""\
 __kernel __attribute__((reqd_work_group_size({tile.group_size}, 1, 1)))
-void {KERNEL}({buffers}const long rows, const long columns, const long inner{strides}{batch}{geometry},
-              const {c} scale, const long items)
+void {KERNEL}({", ".join(self._parameters())})
 {{
+{self._epilogue_pointers()}
     __local {c} x_tile[{tile.depth}][{tile.height + _PADDING}], y_tile[{tile.depth}][{tile.width + _PADDING}];
     const int member = get_local_id(0), across = member % {tile.across}, down = member / {tile.across};
     const long tiles_across = (columns + {tile.width - 1}) / {tile.width};
@@ -169,9 +159,8 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
     for (long number = get_group_id(0); number < items; number += get_num_groups(0)) {{
         const long first_column = number % tiles_across * {tile.width};
         const long first_row = number / tiles_across % tiles_down * {tile.height};
-        long left = number / tiles_across / tiles_down;
-{pointers}
-{moves}
+        const long matrix = number / tiles_across / tiles_down;
+{self._pointers()}
         {self.vector} sums[{tile.rows}];
         for (int i = 0; i < {tile.rows}; i++) sums[i] = 0;
 {self._row_table()}
@@ -196,7 +185,7 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
             for (int j = 0; j < {tile.columns}; j++) {{
                 const long column = first_column + across * {tile.columns} + j;
                 if (row < rows && column < columns) {{
-                    out[row * out_row + column * out_column] = {self._result()};
+{self._result()}
                 }}
             }}
         }}
@@ -204,10 +193,57 @@ void {KERNEL}({buffers}const long rows, const long columns, const long inner{str
 }}
 """
 
+    def _parameters(self) -> list[str]:
+        """The declarations of the parameters."""
+        names = [
+            "rows",
+            "columns",
+            "inner",
+            *(f"{m}_{axis}" for m in self.matrices for axis in ("row", "column")),
+            *(
+                name
+                for i in range(self.form.batch)
+                for name in (f"size{i}_batch", *(f"{m}{i}_batch" for m in self.matrices))
+            ),
+            *window_names(self.form.window_axes),
+        ]
+        memory = [f"__global uchar *{m}_memory, const long {m}_start" for m in self.matrices]
+        epilogue = () if self.epilogue is None else self.epilogue.parameters
+        numbers = [f"const long {name}" for name in names]
+        return [*memory, *numbers, f"const {self.c} scale", *epilogue, "const long items"]
+
+    def _pointers(self) -> str:
+        """The lines that declare the matrices of number ``matrix`` in the batch."""
+        lines = []
+        for m in self.matrices:
+            pointer = f"__global {'' if m == 'out' else 'const '}{self.c} *"
+            lines.append(f"        {pointer}{m} = ({pointer}){m}_memory + {m}_start;")
+        if self.form.batch:
+            lines.append("        long left = matrix;")
+        for i in reversed(range(self.form.batch)):
+            steps = " ".join(f"{m} += at * {m}{i}_batch;" for m in self.matrices)
+            lines.append(
+                f"        {{ const long at = left % size{i}_batch; left /= size{i}_batch; {steps} }}"
+            )
+        return "\n".join(lines)
+
+    def _epilogue_pointers(self) -> str:
+        """The lines that declare the buffers of the epilogue."""
+        return "" if self.epilogue is None else "\n".join(self.epilogue.pointers)
+
     def _result(self) -> str:
-        if not self.form.adds:
-            return "scale * sum[j]"
-        return "addend[row * addend_row + column * addend_column] + scale * sum[j]"
+        """The lines that store an element, or compute the epilogue from it."""
+        value = "scale * sum[j]"
+        if self.form.adds:
+            value = f"addend[row * addend_row + column * addend_column] + {value}"
+        if self.epilogue is None:
+            return f"                    out[row * out_row + column * out_column] = {value};"
+        lines = [
+            f"        const {self.c} {self.epilogue.element} = {value};",
+            "        const long row_of_all = matrix * rows + row;",
+            *self.epilogue.lines,
+        ]
+        return "\n".join([f"            {line}" for line in lines])
 
     def _copy_y(self) -> str:
         """The copy of rows of y: neighbouring members copy neighbours in memory."""
@@ -321,9 +357,10 @@ def window_sum(dtype: DType, axes: int) -> str:
         inside += f" && {at} >= 0 && {at} < size{i}"
         index += f" + {at} * axis{i}"
         weight = f"({weight}) * length{i} + o{i}"
+    geometry = ", ".join(f"const long {name}" for name in window_names(axes))
     text = f"""\
 __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, const long at1,
-                       __global uchar *b2, const long at2{window_parameters(axes)}, const long items)
+                       __global uchar *b2, const long at2, {geometry}, const long items)
 {{
     __global const {c} *x = (__global const {c} *)b0 + at0;
     __global const {c} *y = (__global const {c} *)b1 + at1;

@@ -10,7 +10,8 @@ from dualflow.backends.opencl.capabilities import VECTOR_BITS, host_reason
 from dualflow.backends.opencl.devices import OpenCLDevice
 from dualflow.backends.opencl.group_kernels import source
 from dualflow.backends.opencl.kernel_source import OpenCLKernel
-from dualflow.backends.opencl.products import ProductForm, window_geometry
+from dualflow.backends.opencl.product_launches import product_launch
+from dualflow.backends.opencl.products import window_geometry
 from dualflow.backends.opencl.steps import (
     LOCAL_SIZE,
     BufferArgument,
@@ -31,7 +32,6 @@ from dualflow.backends.opencl.steps import (
     Step,
     WriteSizes,
 )
-from dualflow.backends.opencl.tile_selection import tile_for
 from dualflow.backends.opencl.transfers import BOTH, DEVICE, HOST, Space, Spaces, TransferInsertion
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
@@ -39,8 +39,9 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import sizes
-from dualflow.schedule.access_bounds import IndexRange, access_bounds
+from dualflow.schedule.access_bounds import NOTHING, IndexRange, access_bounds
 from dualflow.schedule.element_ranges import ElementRange
+from dualflow.schedule.epilogue_kernels import epilogue_launch
 from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.kernel import KernelLaunch
@@ -57,6 +58,7 @@ from dualflow.schedule.program_statements import (
     CheckBounds,
     ChooseBranch,
     CopyMemory,
+    FusedProduct,
     LaunchNest,
     LaunchPieces,
     Multiply,
@@ -90,20 +92,9 @@ ON_HOST = Placement(frozenset(), False)
 """The placement of a call whose inputs and results are arrays of the host."""
 
 
-def _tiles(size: int, side: int) -> int:
-    """The number of tiles along an axis."""
-    return (size + side - 1) // side
-
-
 def _partial_results(launch: KernelLaunch) -> IndexRange:
     """The elements of each buffer of partial results."""
     return 0, launch.total * launch.partial_size - 1
-
-
-def _is_column_major(strides: Sequence[int]) -> bool:
-    """Whether neighbouring elements of a column are neighbours in memory, and those of a row are not."""
-    down, across = strides
-    return type(down) is int and down == 1 and not (type(across) is int and across == 1)
 
 
 class DeviceProgram:
@@ -218,6 +209,8 @@ class DeviceProgram:
                 return [step for piece in statement.pieces for step in self._launch(piece)]
             case Multiply():
                 return self._multiply(statement)
+            case FusedProduct():
+                return self._fused_product(statement)
             case ScatterRows():
                 return self._scatter(statement)
             case CheckBounds():
@@ -324,63 +317,25 @@ class DeviceProgram:
         )
 
     def _multiply(self, product: Multiply) -> list[Step]:
-        node, dtype = product.node, product.node.output.spec.dtype
-        if dtype.char not in self._dtypes:
+        if product.node.output.spec.dtype.char not in self._dtypes:
             return [self._host(product)]
         if product.is_empty:
             return []
         if product.onto is not None:  # the product reads the addend itself
             launch = self._lowered(product.onto)[-1]
             self._check_accesses(product.onto, launch, _partial_results(launch))
-        batch, (rows, columns, inner) = product.batch, product.shape
-        matrices = [*product.matrices, *([self._addend(product)] if product.accumulate else [])]
-        axes, windows = len(batch), product.windows
-        x, y = (matrix.strides[axes:] for matrix in product.matrices[:2])
-        tile = tile_for(self._device, dtype, rows, columns)
-        form = ProductForm(
-            dtype,
-            axes,
-            tile,
-            product.accumulate,
-            x_is_column_major=_is_column_major(x),
-            y_is_column_major=_is_column_major(y),
-            window_axes=0 if windows is None else len(windows.axes),
-            by_window=product.by_window,
-        )
-        tiles = _tiles(rows, tile.height) * _tiles(columns, tile.width) * math.prod(batch)
-        arguments: tuple[KernelArgument, ...] = (
-            *(BufferArgument(m.buffer, m.offset) for m in matrices),
-            *map(Int64Argument, (rows, columns, inner)),
-            *(Int64Argument(stride) for m in matrices for stride in m.strides[axes:]),
-            *(
-                Int64Argument(n)
-                for i, size in enumerate(batch)
-                for n in (size, *(m.strides[i] for m in matrices))
-            ),
-            *map(Int64Argument, () if windows is None else window_geometry(windows)),
-            ScalarArgument(dtype.dtype.type(product.scale)),
-        )
-        reads = frozenset([m.buffer for m in matrices if m is not matrices[2]])
-        writes = frozenset([product.matrices[2].buffer])
-        kernel = KernelProgram(products.product(form))
-        return [
-            Launch(
-                node,
-                (node,),
-                kernel,
-                arguments,
-                tiles,
-                tile.group_size,
-                reads,
-                writes,
-                by_groups=True,
-                is_product=True,
-            )
-        ]
+        return [product_launch(self._device, product.node, product)]
 
-    def _addend(self, product: Multiply) -> Layout:
-        """The layout of the addend, a batch of matrices; it is in the output if nothing copies it there."""
-        return product.matrices[2] if product.onto is None else product.onto.inputs[0]
+    def _fused_product(self, fused: FusedProduct) -> list[Step]:
+        if host_reason(fused.node, self._dtypes):
+            return [self._host(fused)]
+        if fused.product.is_empty:
+            return []
+        nest = lower(*fused.epilogue, self.plan.costs, self.plan.caches)
+        epilogue = epilogue_launch(fused.epilogue, nest)
+        self._nests.append((epilogue.launch, nest))
+        self._check_accesses(fused.epilogue, epilogue.launch, NOTHING)
+        return [product_launch(self._device, fused.node, fused.product, epilogue)]
 
     def _window_sum(self, call: CallRoutine) -> list[Step]:
         node, dtype = call.node, call.node.output.spec.dtype
