@@ -34,6 +34,7 @@ class Capabilities:
         strided_products: whether matrix products read operands of any strides; if not, only what BLAS reads.
         integer_products: whether there is a routine for matrix products of 8-bit integers.
         strided_host_calls: whether the kernels of ops that run outside of loops read operands of any strides.
+        complex_products: whether there is code for products of complex matrices, or for their parts alone.
         product_epilogues: whether the kernel of a matrix product computes elementwise ops of its elements.
         windows: whether products, and sums, read the windows of a tensor in place.
         fourier: whether there is a routine for Fourier transforms of long rows.
@@ -57,6 +58,7 @@ class Capabilities:
     strided_products: bool = True
     strided_host_calls: bool = True
     integer_products: bool = True
+    complex_products: bool = True
     product_epilogues: bool = True
     windows: bool = True
     fourier: bool = True
@@ -84,6 +86,7 @@ class Capabilities:
             strided_products=self.strided_products and other.strided_products,
             integer_products=self.integer_products and other.integer_products,
             strided_host_calls=self.strided_host_calls and other.strided_host_calls,
+            complex_products=self.complex_products and other.complex_products,
             product_epilogues=self.product_epilogues and other.product_epilogues,
             windows=self.windows and other.windows,
             fourier=self.fourier and other.fourier,

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.fused import FUSED_PRODUCT, epilogue_of, product_of
@@ -35,7 +34,7 @@ from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import LoopMemory, Plan, PlannedCall, PlannedLoop, StackRow, TripCount
-from dualflow.schedule.scatter_calls import depth_of, join_of, table_of
+from dualflow.schedule.scatter_calls import ScatterIndices, indices_of, join_of
 from dualflow.schedule.sliding import SlidingWindows
 
 INITIAL_CAPACITY = 64
@@ -47,51 +46,6 @@ PRODUCT = -1
 
 ValueLayout = tuple[Layout, Value]
 """A value and its layout."""
-
-
-class ScatterIndices(NamedTuple):
-    """The indices of a scatter.
-
-    Attributes:
-        layout, dtype: of the integers.
-        depth: the number of integers of one index.
-        table: the result of :func:`dualflow.schedule.scatter_calls.table`.
-    """
-
-    layout: Layout
-    dtype: DType
-    depth: int
-    table: tuple[int, ...]
-
-    @property
-    def iterations(self) -> int:
-        """The number of iterations over all indices."""
-        return self.table[0]
-
-    @property
-    def num_indices(self) -> int:
-        """The number of indices."""
-        return self.table[1]
-
-    @property
-    def row_length(self) -> int:
-        """The number of elements of a row."""
-        return self.table[2]
-
-    @property
-    def distance(self) -> int:
-        """The distance between iterations, in elements of the output."""
-        return self.table[3]
-
-    @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        """The sizes of the indexed axes."""
-        return self.table[4 : 4 + self.depth]
-
-    @property
-    def axis_strides(self) -> tuple[int, ...]:
-        """The strides of the indexed axes, in rows."""
-        return self.table[4 + self.depth :]
 
 
 class LaunchNest(NamedTuple):
@@ -384,7 +338,7 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.BOUNDS:
             scatter: Node = node.attrs["scatter"]
             checked.add(scatter)
-            return CheckBounds(node, inputs, outputs, scatter, _indices(scatter, inputs[0]))
+            return CheckBounds(node, inputs, outputs, scatter, indices_of(scatter, inputs[0]))
         case CallKind.MOVE:
             return CopyMemory(node, inputs, outputs)
         case CallKind.CHECK:
@@ -488,12 +442,7 @@ def _scatter(
         onto = LaunchNest(fill_elements(shape, dtype, 0), (), outputs)
     elif old[0] != outputs[0]:
         onto = LaunchNest(copy_elements(shape, dtype), (old[0],), outputs)
-    return ScatterRows(node, inputs, outputs, onto, _indices(node, indices), rows, join_of(node), checked)
-
-
-def _indices(scatter: Node, layout: Layout) -> ScatterIndices:
-    dtype = scatter.inputs[-2].spec.dtype
-    return ScatterIndices(layout, dtype, depth_of(scatter), tuple(table_of(scatter)))
+    return ScatterRows(node, inputs, outputs, onto, indices_of(node, indices), rows, join_of(node), checked)
 
 
 def _loop(call: PlannedCall, iterations: PlannedLoop, checked: set[Node]) -> RunLoop:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Check, Scatter
 from dualflow.ops.record import Effect, Op
+from dualflow.schedule.nest import Layout
 
 BOUNDS = Op(
     name="bounds",
@@ -21,6 +23,51 @@ BOUNDS = Op(
     outputs=None,
     effect=Effect.CHECK,
 )
+
+
+class ScatterIndices(NamedTuple):
+    """The indices of a scatter.
+
+    Attributes:
+        layout, dtype: of the integers.
+        depth: the number of integers of one index.
+        table: the result of :func:`table`.
+    """
+
+    layout: Layout
+    dtype: DType
+    depth: int
+    table: tuple[int, ...]
+
+    @property
+    def iterations(self) -> int:
+        """The number of iterations over all indices."""
+        return self.table[0]
+
+    @property
+    def num_indices(self) -> int:
+        """The number of indices."""
+        return self.table[1]
+
+    @property
+    def row_length(self) -> int:
+        """The number of elements of a row."""
+        return self.table[2]
+
+    @property
+    def distance(self) -> int:
+        """The distance between iterations, in elements of the output."""
+        return self.table[3]
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """The sizes of the indexed axes."""
+        return self.table[4 : 4 + self.depth]
+
+    @property
+    def axis_strides(self) -> tuple[int, ...]:
+        """The strides of the indexed axes, in rows."""
+        return self.table[4 + self.depth :]
 
 
 def bounds_node(scatter: Node) -> Node:
@@ -67,3 +114,9 @@ def table_of(node: Node) -> list[int]:
     shape = sizes(node.inputs[-2])
     count = math.prod(shape if "axis" in node.attrs else shape[:-1])
     return table(sizes(node.output), node.attrs.get("axis", 0), depth_of(node), count)
+
+
+def indices_of(scatter: Node, layout: Layout) -> ScatterIndices:
+    """The indices of a scatter, which have ``layout``."""
+    dtype = scatter.inputs[-2].spec.dtype
+    return ScatterIndices(layout, dtype, depth_of(scatter), tuple(table_of(scatter)))

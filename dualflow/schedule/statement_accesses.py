@@ -17,10 +17,10 @@ from dualflow.schedule.program_statements import (
     FusedProduct,
     Multiply,
     RequireCondition,
-    ScatterIndices,
     ScatterRows,
     Statement,
 )
+from dualflow.schedule.scatter_calls import ScatterIndices
 from dualflow.schedule.sliding import SlidingWindows
 
 

@@ -12,15 +12,18 @@ from numpy.lib.stride_tricks import as_strided
 import dualflow as df
 from dualflow.graph.ir import Value
 from dualflow.graph.views import sizes
+from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import (
+    PRODUCT,
     CallRoutine,
     CheckBounds,
     ChooseBranch,
     CopyMemory,
+    FusedProduct,
     LaunchNest,
     LaunchPieces,
     Multiply,
@@ -223,8 +226,18 @@ def test_a_condition_ends_a_loop_of_unknown_length() -> None:
     layout, value = loop.condition
     assert any(layout in s.outputs for s in loop.test)
     assert value.spec.dtype is df.bool
-    assert only(Multiply, loop.body).node.op.name == "matmul"
+    fused = only(FusedProduct, loop.body)
+    assert fused.product.node.op.name == "matmul"
     assert not loop.memory.rows
+
+
+def test_an_epilogue_reads_the_product_and_writes_the_outputs() -> None:
+    fused = only(FusedProduct, program(lambda x, y: df.tanh(x @ x) + y, SPEC, SPEC))
+    product, epilogue = fused.product, fused.epilogue
+    assert product.matrices[2] == epilogue.inputs[0] == Layout(PRODUCT, 0, (6, 1))
+    assert (product.inputs, epilogue.inputs[1:]) == (fused.inputs[:2], fused.inputs[2:])
+    assert epilogue.outputs == fused.outputs
+    assert lower(*epilogue).loops
 
 
 def test_a_loop_over_rows_has_their_number() -> None:

@@ -50,12 +50,12 @@ from dualflow.schedule.program_statements import (
     Multiply,
     RequireCondition,
     RunLoop,
-    ScatterIndices,
     ScatterRows,
     Statement,
     ValueLayout,
     statements,
 )
+from dualflow.schedule.scatter_calls import ScatterIndices
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.size_text import size_message, size_names
 from dualflow.sizes.size_functions import largest

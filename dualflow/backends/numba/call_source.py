@@ -39,12 +39,12 @@ from dualflow.schedule.program_statements import (
     Multiply,
     RequireCondition,
     RunLoop,
-    ScatterIndices,
     ScatterRows,
     Statement,
     ValueLayout,
     nests_of,
 )
+from dualflow.schedule.scatter_calls import ScatterIndices
 from dualflow.schedule.select_kernel import kernel_launch
 
 LANES = 16

@@ -27,6 +27,7 @@ def capabilities() -> Capabilities:
     return Capabilities(
         dtypes=_DTYPES + ("dFD" if current_device().float64 else "F"),
         integer_products=False,
+        complex_products=False,
         strided_host_calls=False,
         fourier=False,
         vector_bytes=VECTOR_BITS // 8,

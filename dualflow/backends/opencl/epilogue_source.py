@@ -81,4 +81,3 @@ class _EpilogueSourceWriter(OpenCLWriter):
             return [*lines.text, *super()._indices(inner[:-1])]
         lines.add("const int64_t item = row_of_all * columns + column;")
         return [*lines.text, *super()._indices(inner)]
-

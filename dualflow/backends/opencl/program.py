@@ -64,13 +64,13 @@ from dualflow.schedule.program_statements import (
     Multiply,
     RequireCondition,
     RunLoop,
-    ScatterIndices,
     ScatterRows,
     Statement,
     ValueLayout,
     statements,
     walk_program,
 )
+from dualflow.schedule.scatter_calls import ScatterIndices
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.sliding import SlidingWindows
 from dualflow.sizes.symbolic_sizes import UndecidedSize, typical

@@ -16,6 +16,7 @@ from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.complex_parts import split_complex
+from dualflow.graph.passes.complex_products import split_complex_products
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
@@ -68,6 +69,10 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
 
 def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
     return split_complex(graph) if options.capabilities.complex_numbers else graph
+
+
+def _with_complex_products(graph: Graph, options: CompileOptions) -> Graph:
+    return graph if options.capabilities.complex_products else split_complex_products(graph)
 
 
 def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:
@@ -141,6 +146,12 @@ PASSES: Final = (
         "small operands",
         "before products and fusion, which then see no host call",
         _without_small_host_calls,
+        in_bodies=True,
+    ),
+    Pass(
+        "complex products",
+        "before complex numbers are parts, which some products read",
+        _with_complex_products,
         in_bodies=True,
     ),
     Pass(

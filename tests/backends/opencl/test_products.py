@@ -20,6 +20,7 @@ from dualflow.backends.opencl.products import LARGE, NARROW, SMALL, ProductTile 
 from dualflow.backends.opencl.steps import HostCall, Launch, walk_steps  # noqa: E402
 from dualflow.backends.opencl.tile_selection import LARGE_SIDE, select_tile, tile_for  # noqa: E402
 from dualflow.core.dtypes import float32  # noqa: E402
+from dualflow.graph.fused import FUSED_PRODUCT  # noqa: E402
 
 RNG = np.random.default_rng(0)
 
@@ -138,6 +139,89 @@ def test_a_product_is_added_to_a_variable_in_place() -> None:
     np.testing.assert_allclose(*values, rtol=1e-4, atol=1e-4)
 
 
+# Epilogues
+
+
+EPILOGUES: dict[str, Callable[..., Any]] = {
+    "a bias and several outputs": lambda x, w, c: (df.nn.relu(x @ w + c[0]), x @ w + c[0] > 0.5),
+    "scaled rows and a residual": lambda x, w, c: c + df.exp(c[:, :1]) * (0.5 * (x @ w) - c),
+    "transposed operands": lambda x, w, c: df.sqrt(df.abs(df.matmul(w, x, True, transpose_b=True))),
+    "strided operands": lambda x, w, c: df.abs(x[::2, ::-1] @ w),
+    "batches of two axes": lambda x, w, c: df.abs(df.reshape(x, [3, 2, 3, 8]) @ w + 1.0),
+    "axes of a row": lambda x, w, c: df.reshape(x @ w, [6, 3, 5]) - c[:6, None, :],
+    "an element": lambda x, w, c: df.abs(x[:1] @ w[:, :1]),
+}
+
+
+@pytest.mark.parametrize("name", EPILOGUES)
+def test_a_product_computes_the_elementwise_ops_that_read_it(name: str) -> None:
+    computed = check_close(EPILOGUES[name], normal(18, 8), normal(8, 5), normal(18, 5))
+    assert computed[-1].node.op is FUSED_PRODUCT
+
+
+STORED: dict[str, tuple[Callable[..., Any], int]] = {
+    "it is a result": (lambda x, w: (df.tanh(x @ w), x @ w), 1),
+    "a product reads it": (lambda x, w: (df.tanh(x @ w), (x @ w) @ w), 2),
+    "another view of it is read": (lambda x, w: df.tanh(x @ w) + df.transpose(x @ w), 2),
+}
+
+
+@pytest.mark.parametrize("why", STORED)
+def test_a_product_is_stored_if_anything_but_its_epilogue_reads_it(why: str) -> None:
+    f, kernels = STORED[why]
+    assert len(check_close(f, normal(9, 9), normal(9, 9))) == kernels
+
+
+def test_an_update_is_an_epilogue_in_the_memory_of_its_variable() -> None:
+    x, start, values = normal(9, 9) / 9, normal(9, 9), []
+    for backend in ("llvm", "opencl"):
+        v, w = df.Variable(start), df.Variable(start)
+
+        @df.function(backend=backend, autograph=False)
+        def step(x: Any, v: Any = v, w: Any = w) -> None:
+            v.assign(0.5 * v + df.tanh(x @ x))
+            w.assign(df.tanh(w @ x) + w)  # the product reads all elements of the old value
+
+        step(x), step(x)
+        values.append(np.stack([v.numpy(), w.numpy()]))
+    np.testing.assert_allclose(*values, rtol=1e-4, atol=1e-4)
+
+
+def test_an_epilogue_in_a_loop_and_for_all_sizes() -> None:
+    signature = [df.TensorSpec([None, 6]), df.TensorSpec([6, 6])]
+
+    @df.function(input_signature=signature, backend="opencl")
+    def f(x: Any, w: Any) -> Any:
+        for _ in df.range(3):
+            x = df.tanh(x @ w)
+        return x
+
+    w = normal(6, 6)
+    for rows in (5, 0, 40):
+        x = expected = normal(rows, 6)
+        for _ in range(3):
+            expected = np.tanh(expected @ w)
+        np.testing.assert_allclose(f(x, w), expected, rtol=1e-4, atol=1e-4)
+
+
+# Complex products
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, pytest.param(np.complex128, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x @ y,
+        lambda x, y: df.matmul(x, y, adjoint_a=True) * 2j,
+        lambda x, y: df.abs(df.stack([x, y]) @ x[::-1, ::2]),
+    ],
+    ids=["plain", "adjoint", "batch of strided matrices"],
+)
+def test_products_of_complex_matrices(f: Callable[..., Any], dtype: type) -> None:
+    x, y = [(normal(9, 9) + 1j * normal(9, 9)).astype(dtype) for _ in range(2)]
+    assert sum(launch.is_product for launch in check_close(f, x, y)) == 4
+
+
 # Convolutions
 
 
@@ -159,6 +243,11 @@ CONVOLUTIONS = {
     "dilated": (lambda x, k: df.nn.conv2d(x, k, 1, "SAME", dilations=2), (1, 9, 8, 16), (3, 3, 16, 5)),
     "line": (lambda x, k: df.nn.conv1d(x, k, 1, "SAME"), (2, 30, 16), (5, 16, 3)),
     "volume": (lambda x, k: df.nn.conv3d(x, k, [1] * 5, "SAME"), (1, 5, 4, 6, 16), (3, 2, 3, 16, 4)),
+    "with an epilogue": (
+        lambda x, k: df.nn.relu(df.nn.conv2d(x, k, 1, "SAME") + x),
+        (2, 5, 4, 16),
+        (3, 3, 16, 16),
+    ),
     "one pixel": (lambda x, k: df.nn.conv2d(x, k, 1, "VALID"), (2, 4, 4, 16), (1, 1, 16, 3)),
 }
 

@@ -1,0 +1,31 @@
+"""Lowers products of complex matrices to products of their parts, for backends without a routine for them."""
+
+from __future__ import annotations
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.rewrite import Make, Replacement, rewrite
+from dualflow.ops.arithmetic import add, subtract
+from dualflow.ops.complex_numbers import COMPLEX, IMAG, REAL
+from dualflow.ops.contraction import MATMUL
+
+
+def split_complex_products(graph: Graph) -> Graph:
+    """``graph`` with four products of real matrices in place of each product of complex ones."""
+    if not any(map(_is_complex_product, graph.nodes)):
+        return graph
+    return eliminate_dead_code(rewrite(graph, _as_products_of_parts))
+
+
+def _is_complex_product(node: Node) -> bool:
+    return node.op is MATMUL and node.output.spec.dtype.is_complex
+
+
+def _as_products_of_parts(node: Node, make: Make) -> Replacement:
+    """(a + b i) @ (c + d i) = (a @ c - b @ d) + (a @ d + b @ c) i"""
+    if not _is_complex_product(node):
+        return None
+    x, y = node.inputs
+    a, b, c, d = (make(part, (value,)) for value in (x, y) for part in (REAL, IMAG))
+    ac, bd, ad, bc = (make(MATMUL, factors, node.attrs) for factors in ((a, c), (b, d), (a, d), (b, c)))
+    return (make(COMPLEX, (make(subtract.op, (ac, bd)), make(add.op, (ad, bc)))),)
