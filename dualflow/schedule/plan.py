@@ -237,7 +237,7 @@ class _Scope:
         if state.capabilities.windows and not live_out:
             graph = with_window_products(graph, self.replacements, state.costs)
         if state.capabilities.product_epilogues:
-            graph = with_product_epilogues(graph, self.replacements)
+            graph = with_product_epilogues(graph, self.replacements, state.costs)
         nodes, self.targets = ordered(graph, updates_variables=updates_variables)
         self.strides = chosen_strides(nodes, self.targets)
         preassigned = {

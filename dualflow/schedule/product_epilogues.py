@@ -9,9 +9,9 @@ row-major order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from dualflow.core.records import NamedTuple
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, FUSED_PRODUCT, Axes, IterationSpace, input_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -20,9 +20,6 @@ from dualflow.graph.views import base_of, is_view
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.schedule.copying import COPY
 from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous
-
-MAX_OPS: Final = 64
-"""The most ops of an epilogue, each element of which a work-item computes with its part of the product."""
 
 
 class _Match(NamedTuple):
@@ -41,12 +38,15 @@ class _Match(NamedTuple):
     is_stored: bool
 
 
-def with_product_epilogues(graph: Graph, replacements: dict[Value, Value] | None = None) -> Graph:
+def with_product_epilogues(
+    graph: Graph, replacements: dict[Value, Value] | None = None, costs: CostModel = CPU
+) -> Graph:
     """``graph`` in which products compute the elementwise nests that read them first.
 
-    The new value of each replaced value is added to ``replacements``.
+    The new value of each replaced value is added to ``replacements``. An epilogue has fewer ops than what
+    ``costs`` counts as a long kernel, since a work-item computes it for several elements.
     """
-    matches = _matches(graph)
+    matches = _matches(graph, costs)
     if not matches:
         return graph
     removed = {node for match in matches.values() for node in (match.product, *match.views)}
@@ -71,7 +71,7 @@ def with_product_epilogues(graph: Graph, replacements: dict[Value, Value] | None
     return changed
 
 
-def _matches(graph: Graph) -> dict[Node, _Match]:
+def _matches(graph: Graph, costs: CostModel) -> dict[Node, _Match]:
     """For each nest that becomes an epilogue, its product and the views between."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     users, results = graph.users(), set(graph.results)
@@ -86,13 +86,13 @@ def _matches(graph: Graph) -> dict[Node, _Match]:
         if not readers or not shows_contiguous(element, product.output):
             continue
         nest, *others = sorted(readers, key=index.__getitem__)
-        if nest not in matches and _is_epilogue(nest, element):
+        if nest not in matches and _is_epilogue(nest, element, costs):
             is_stored = bool(others) or element in results
             matches[nest] = _Match(product, tuple(views), element, is_stored)
     return matches
 
 
-def _is_epilogue(node: Node, element: Value) -> bool:
+def _is_epilogue(node: Node, element: Value, costs: CostModel) -> bool:
     """Whether ``node`` is a nest of elementwise ops whose iterations are the elements of ``element``."""
     if node.op is not FUSED or may_fail(node):
         return False
@@ -101,7 +101,7 @@ def _is_epilogue(node: Node, element: Value) -> bool:
     body: Graph = node.attrs["body"]
     space: IterationSpace = node.attrs["space"]
     computed = [n for n in body.nodes if n in space.index_axes]
-    if len(computed) > MAX_OPS or not all(isinstance(n.op.kind, Elementwise) for n in computed):
+    if len(computed) >= costs.long_kernel or not all(isinstance(n.op.kind, Elementwise) for n in computed):
         return False
     value = body.inputs[node.inputs.index(element)]
     reads = [

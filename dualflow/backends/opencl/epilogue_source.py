@@ -44,7 +44,7 @@ class EpilogueSource(NamedTuple):
 
 def epilogue_source(epilogue: EpilogueLaunch, columns: int) -> EpilogueSource:
     """The source of an epilogue of a product with ``columns``, which may be symbolic."""
-    return _EpilogueSourceWriter(epilogue, columns).source()
+    return _EpilogueSourceWriter(epilogue, columns).epilogue_source()
 
 
 class _EpilogueSourceWriter(OpenCLWriter):
@@ -56,7 +56,7 @@ class _EpilogueSourceWriter(OpenCLWriter):
         self.epilogue, self.columns = epilogue, columns
         self.grid = [s for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.For)]
 
-    def source(self) -> EpilogueSource:
+    def epilogue_source(self) -> EpilogueSource:
         """The parts of the source."""
         self._write_body()
         ends = [loop.end for loop in self.grid[1:] if isinstance(loop, ks.For)]
