@@ -17,6 +17,7 @@ from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.passes.algebra import RULES, simplify_algebra
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.record import REGISTRY
 
 FLOATS = np.array(
@@ -56,6 +57,13 @@ SIMPLER = {
         X,
         ["broadcast_to"],
     ),
+    "broadcast to the shape of another tensor": (
+        lambda x: broadcast_like(x, df.reshape(df.stack([x, df.exp(x)]), [2, 13])),
+        X,
+        ["broadcast_to"],
+    ),
+    "broadcast to an equal shape": (lambda x: broadcast_like(x, df.exp(x)), X, []),
+    "negative broadcast": (lambda x: -df.broadcast_to(x, [2, 13]), X, ["negative", "broadcast_to"]),
     "two transposes": (lambda x: df.transpose(df.transpose(df.reshape(x, [1, 13]))), X, ["reshape"]),
     "maximum over one": (lambda x: df.reduce_max(df.reshape(x, [13, 1]), 1), X, []),
     "sum over one": (lambda x: df.reduce_sum(df.reshape(x, [13, 1]), 1), X, ["constant", "add"]),
@@ -224,3 +232,27 @@ def test_every_rule_reports_its_algebra_and_is_for_an_op_that_exists():
     for op, rules in RULES.items():
         assert op is REGISTRY.get(op.name, CUSTOM)
         assert all(rule.__doc__ for rule in rules)
+
+
+def test_a_tensor_of_which_only_the_shape_is_used_is_not_computed():
+    """The gradient of a mean is repeated to the shape of the mean's operand, here with a dynamic size."""
+    gradient = df.function(df.autodiff.grad(lambda x: df.reduce_mean(df.sign(x) + x)))
+    graph = gradient.get_concrete_function(df.TensorSpec([None, 3])).optimised_graph
+    assert {"sign", "broadcast_like"}.isdisjoint(names_inside(graph))
+    for n in (0, 1, 2, 33):
+        np.testing.assert_array_equal(
+            gradient(df.ones([n, 3])), np.full([n, 3], 1 / max(3 * n, 1), np.float32)
+        )
+
+
+@pytest.mark.parametrize("sizes", [(1, 5), (5, 5), (5, 1), (1, 1), (0, 1), (1, 0)])
+def test_dynamic_sizes_of_which_either_may_be_one_broadcast_as_eagerly(sizes):
+    compiled = df.function(broadcast_like, input_signature=[df.TensorSpec([None])] * 2)
+    x, like = (df.range(n, dtype=df.float32) for n in sizes)
+    np.testing.assert_array_equal(compiled(x, like), broadcast_like(x, like))
+
+
+def names_inside(graph):
+    """The names of the ops of a graph and of its fused nodes."""
+    inside = [node for fused in graph.nodes for _, body in fused.bodies for node in body.nodes]
+    return {node.op.name for node in (*graph.nodes, *inside)}

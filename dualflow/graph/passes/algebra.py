@@ -18,7 +18,7 @@ from dualflow.graph.passes.constant_folding import fold
 from dualflow.graph.rewrite import Make, Replacement, Rule, first_of, producer, rewrite
 from dualflow.ops.arithmetic import add, divide, multiply, negative, subtract
 from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE
-from dualflow.ops.broadcasting import BROADCAST_TO, REDUCE_SUM
+from dualflow.ops.broadcasting import BROADCAST_TO, REDUCE_SUM, broadcast_like
 from dualflow.ops.conversion import CAST, identity, stop_gradient
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.custom_vjp import CUSTOM
@@ -153,6 +153,12 @@ def double_negation(node: Node, make: Make) -> Replacement:
     return inner.inputs if inner else None
 
 
+def negated_broadcast(node: Node, make: Make) -> Replacement:
+    """-broadcast(x) = broadcast(-x), which computes fewer elements"""
+    inner = producer(node.inputs[0], BROADCAST_TO)
+    return (make(BROADCAST_TO, (make(negative.op, inner.inputs),), inner.attrs),) if inner else None
+
+
 def integer_chain(node: Node, make: Make) -> Replacement:
     """(n + a) + b = n + (a + b) for integers, which wrap; the same for their products"""
     op, (x, y) = node.op, node.inputs
@@ -237,6 +243,16 @@ def broadcast_chain(node: Node, make: Make) -> Replacement:
     return (make(BROADCAST_TO, inner.inputs, node.attrs),) if inner else None
 
 
+def broadcast_to_shape(node: Node, make: Make) -> Replacement:
+    """broadcast_like(x, like) = broadcast_to(x, shape), without an operand of which only the shape is used"""
+    x, shape = node.inputs[0], node.output.spec.shape
+    if not shape.is_static or not x.spec.shape.is_static:
+        return None
+    new_axes = len(shape) - len(x.spec.shape)
+    known = all(size in (1, full) for size, full in zip(x.spec.shape, shape[new_axes:], strict=True))
+    return _spread(x, node, make) if known else None
+
+
 def transpose_chain(node: Node, make: Make) -> Replacement:
     """transpose(x, 0 1 2...) = x; transpose(transpose(x, p), q) = transpose(x, p[q])"""
     x, perm = node.inputs[0], node.attrs["perm"]
@@ -278,7 +294,7 @@ RULES: Final[dict[Op, tuple[Rule, ...]]] = {
     subtract.op: (minus_zero, minus_negative),
     multiply.op: (times_one, times_minus_one, product_of_negatives, integer_chain),
     divide.op: (over_one, quotient_of_negatives),
-    negative.op: (double_negation,),
+    negative.op: (double_negation, negated_broadcast),
     pow.op: (small_power,),
     identity.op: (same_value,),
     stop_gradient.op: (same_value,),
@@ -288,6 +304,7 @@ RULES: Final[dict[Op, tuple[Rule, ...]]] = {
     EXPAND_DIMS: (reshape_chain,),
     SQUEEZE: (reshape_chain,),
     BROADCAST_TO: (broadcast_chain,),
+    broadcast_like.op: (broadcast_to_shape,),
     TRANSPOSE: (transpose_chain,),
     REDUCE_SUM: (sum_of_one,),
     REDUCE_PROD: (product_of_one,),
