@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.capabilities import capabilities
+from dualflow.backends.llvm.certain_sources import certain_sources
 from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
-from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import jit, python_symbols, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import switches
@@ -24,6 +25,9 @@ from dualflow.graph.options import CompileOptions
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.program import Program
 
 _libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
@@ -45,8 +49,11 @@ def lowered(
     begin: Callable[[IrSource], None] = lambda _: None,
     clock: IntervalClock | None = None,
 ) -> Lowered:
-    """The plan and the code of ``graph``; ``begin`` and ``clock`` are those of :func:`write`."""
+    """The plan and the code of ``graph``; ``begin`` and ``clock`` are those of ``program.write``."""
     layout = planned(graph, options)
+    for source in certain_sources(layout):
+        begin(source)
+    write = imported("dualflow.backends.llvm.program").write  # LLVM compiles the sources above meanwhile
     return Lowered(graph, layout, write(layout, options, begin, clock))
 
 

@@ -122,8 +122,6 @@ def write(
         unit.range_checks += bounds.check(program)
     if switches.checked_side():
         unit.scratch.checked = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
-    if any(call.kind is not CallKind.HOST for call in plan.calls):
-        begin(driver())
     parts = _parts(unit, program)
     equal = []
     for variable, axes in plan.argument_sizes.items():

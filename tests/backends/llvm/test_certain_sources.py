@@ -1,0 +1,100 @@
+"""The routines that are compiled before a program is written: it calls each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.llvm.certain_sources import certain_sources
+from dualflow.backends.llvm.compile_graph import lowered
+from dualflow.backends.llvm.steps import RUN_STEPS
+
+
+def elementwise(x: df.Tensor) -> Any:
+    return df.exp(x) * 2.0
+
+
+def product(x: df.Tensor) -> Any:
+    return x @ x + df.matmul(x, x, transpose_a=True)
+
+
+def two_types(x: df.Tensor) -> Any:
+    wide = df.cast(x, df.float64)
+    return x @ x, wide @ wide
+
+
+def convolution(x: df.Tensor) -> Any:
+    image = df.reshape(x, [1, 16, 16, 1])
+    return df.nn.conv2d(image, df.ones([3, 3, 1, 8]), 1, "SAME")
+
+
+def bytes_of(x: df.Tensor) -> Any:
+    weights = df.cast(df.ones([16, 16]), df.int8)
+    return df.matmul(df.cast(x, df.int8), weights, output_type=df.int32)
+
+
+def empty(x: df.Tensor) -> Any:
+    return x[:0] @ x, x + 1.0
+
+
+def product_in_loop(x: df.Tensor) -> Any:
+    return df.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y @ x), [0, x])[1]
+
+
+def host_call(x: df.Tensor) -> Any:
+    return df.linalg.svd(x, compute_uv=False)
+
+
+PROGRAMS = [
+    elementwise,
+    product,
+    two_types,
+    convolution,
+    bytes_of,
+    empty,
+    product_in_loop,
+    host_call,
+]
+SPECS = {"static": df.TensorSpec([16, 16]), "dynamic": df.TensorSpec([None, 16])}
+
+
+def certain_and_all(program: Callable[..., Any], spec: df.TensorSpec) -> tuple[list[Any], tuple[Any, ...]]:
+    """The sources that are compiled early, and all sources of the program."""
+    compiled = df.function(program).get_concrete_function(spec).compiled
+    result = lowered(compiled.optimised, compiled.options)
+    return list(certain_sources(result.plan)), result.program.sources
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_a_program_calls_each_of_its_certain_sources(program: Callable[..., Any]) -> None:
+    certain, sources = certain_and_all(program, SPECS["static"])
+    assert set(certain) <= set(sources)
+    assert len(set(certain)) == len(certain)
+
+
+def test_products_of_each_type_and_the_driver_are_certain() -> None:
+    def names(program: Callable[..., Any], spec: str = "static") -> set[str]:
+        return {source.name for source in certain_and_all(program, SPECS[spec])[0]}
+
+    assert names(elementwise) == names(elementwise, "dynamic") == {RUN_STEPS}
+    assert names(two_types) == {RUN_STEPS, "df_gemm_f", "df_gemm_d"}
+    assert names(convolution) == {RUN_STEPS, "df_gemm_windows_f"}
+
+
+def test_nothing_is_certain_of_a_program_without_machine_code() -> None:
+    assert not certain_and_all(host_call, SPECS["static"])[0]
+
+
+def test_the_result_is_that_of_a_program_that_was_on_disk(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path))
+    x = df.constant(np.random.default_rng(0).normal(size=(16, 16)).astype(np.float32))
+    for program in PROGRAMS:
+        results = [df.function(program)(x) for _ in range(2)]
+        for one, two in zip(*map(df.nest.flatten, results), strict=True):
+            np.testing.assert_array_equal(one, two)
