@@ -249,8 +249,8 @@ def broadcast_to_shape(node: Node, make: Make) -> Replacement:
     if not shape.is_static or not x.spec.shape.is_static:
         return None
     new_axes = len(shape) - len(x.spec.shape)
-    known = all(size in (1, full) for size, full in zip(x.spec.shape, shape[new_axes:], strict=True))
-    return _spread(x, node, make) if known else None
+    decided = all(size in (1, full) for size, full in zip(x.spec.shape, shape[new_axes:], strict=True))
+    return _spread(x, node, make) if decided else None
 
 
 def transpose_chain(node: Node, make: Make) -> Replacement:
