@@ -12,6 +12,7 @@ a gradient that stores only the inputs of layers: ``recompute_grad``, ``jax.chec
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -76,9 +77,11 @@ def of_dualflow(matrices: list[Array], x: Array) -> Calls:
         "checkpoint": gradient(df.recompute_grad(layer)),
     }
     compiled = {name: df.function(call) for name, call in calls.items()}
-    return {
-        name: lambda call=call: df.nest.map_structure(np.asarray, call(xs)) for name, call in compiled.items()
-    }
+
+    def arrays(call: Any) -> Any:
+        return df.nest.map_structure(np.asarray, call(xs))
+
+    return {name: functools.partial(arrays, call) for name, call in compiled.items()}
 
 
 def of_jax(matrices: list[Array], x: Array) -> Calls:
@@ -108,10 +111,11 @@ def of_jax(matrices: list[Array], x: Array) -> Calls:
         "checkpoint": lambda ws, xs: jax.grad(loss)(ws, xs, jax.checkpoint(layer)),
     }
     compiled = {name: jax.jit(call) for name, call in calls.items()}
-    return {
-        name: lambda call=call: jax.tree.map(np.asarray, jax.block_until_ready(call(ws, xs)))
-        for name, call in compiled.items()
-    }
+
+    def arrays(call: Any) -> Any:
+        return jax.tree.map(np.asarray, jax.block_until_ready(call(ws, xs)))
+
+    return {name: functools.partial(arrays, call) for name, call in compiled.items()}
 
 
 def of_torch(matrices: list[Array], x: Array) -> Calls:

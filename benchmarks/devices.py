@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -92,7 +92,12 @@ def rows(quick: bool) -> Iterator[Workload]:
     for row in peers.whole_rows(quick):
         if row.name not in names:
             body = partial(row.body, library)
-            yield Workload(row.name, row.inputs, lambda body=body: body, lambda body=body: body)
+            build = partial(_same, body)
+            yield Workload(row.name, row.inputs, build, build)
+
+
+def _same(body: Callable[..., Any]) -> Callable[..., Any]:
+    return body
 
 
 def measure(workload: Workload, seconds: float, quick: bool, libraries: Sequence[str]) -> Row:
@@ -110,7 +115,7 @@ def measure(workload: Workload, seconds: float, quick: bool, libraries: Sequence
     on_device = df.function(body)
     for x, y in zip(df.nest.flatten(on_device(*there)), df.nest.flatten(on_cpu(*host)), strict=True):
         np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-3, atol=1e-3, err_msg=workload.name)
-    best = peers.fastest(
+    cpu_seconds, device_seconds, transfer_seconds = peers.fastest(
         [lambda: on_cpu(*host), lambda: wait(on_device(*there)), lambda: wait(from_host(*host))], seconds
     )
     in_order = df.function(workload.build(), backend="llvm", memory_budget=UNLIMITED)
@@ -118,7 +123,9 @@ def measure(workload: Workload, seconds: float, quick: bool, libraries: Sequence
     return Row(
         traffic(in_order, host),
         traffic(from_host, host),
-        *best,
+        cpu_seconds,
+        device_seconds,
+        transfer_seconds,
         {name: seconds_of_peer(name, workload.name, quick) for name in libraries},
     )
 

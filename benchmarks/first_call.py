@@ -74,8 +74,9 @@ def _prepare(case: str, quick: bool) -> tuple[Callable[..., Any], Callable[[int]
         step = df.function(workloads.descent(layers))
         return step, lambda i: (df.constant(images[: 128 - i]), df.constant(labels[: 128 - i]))
     chain = functools.partial(workloads.long_chain, steps=10 if quick else 1000)
-    function, size = {"gelu": (workloads.gelu, 1000), "5000-op chain": (chain, 64)}[case]
-    return df.function(function), lambda i: (df.constant(np.ones(size + i, np.float32)),)
+    functions: dict[str, Callable[..., Any]] = {"gelu": workloads.gelu, "5000-op chain": chain}
+    size = {"gelu": 1000, "5000-op chain": 64}[case]
+    return df.function(functions[case]), lambda i: (df.constant(np.ones(size + i, np.float32)),)
 
 
 def _measure(case: str, quick: bool) -> CompileStats:

@@ -97,16 +97,15 @@ def jax_step() -> Train:
         (state, _), _ = jax.lax.scan(advance, (zeros, zeros), x)
         return jnp.mean((state @ output - target) ** 2)
 
-    @jax.jit
     def step(variables: Any, x: Any, target: Any) -> Any:
         loss, gradients = jax.value_and_grad(loss_of)(variables, x, target)
         return loss, [v - RATE * g for v, g in zip(variables, gradients, strict=True)]
 
-    variables = [jnp.array(w) for w in weights()]
+    compiled, variables = jax.jit(step), [jnp.array(w) for w in weights()]
 
     def train(x: Any, target: Any) -> float:
         nonlocal variables
-        loss, variables = step(variables, x, target)
+        loss, variables = compiled(variables, x, target)
         return float(loss)
 
     return train

@@ -75,7 +75,7 @@ def pipelines(quick: bool) -> Iterator[Pipeline]:
         yield Pipeline(f"map, {width} floats", lambda api: slices(api).map(double), doubled)
         yield Pipeline(
             f"shuffle of all, batch of {BATCH}, {width} floats",
-            lambda api, n=count: slices(api).shuffle(n).batch(BATCH),
+            lambda api: slices(api).shuffle(count).batch(BATCH),
             gathered,
         )
         yield Pipeline(

@@ -69,7 +69,8 @@ def measure(layer: Layer, seconds: float) -> Row:
     quantized = df.quantization.int8(function, df.quantization.calibrate(function, [x]))
     expected = frozen(x).numpy()
     error = float(np.abs(quantized(x).numpy() - expected).max() / np.abs(expected).max())
-    return Row(*fastest([lambda: frozen(x), lambda: quantized(x)], seconds), error)
+    float32, int8 = fastest([lambda: frozen(x), lambda: quantized(x)], seconds)
+    return Row(float32, int8, error)
 
 
 HEADER: Final = (

@@ -69,6 +69,15 @@ def blocks_of(steps: dict[str, Step], wait: Step, rounds: int, calls: int) -> di
     return best
 
 
+def all_reduced(values: Any) -> Any:
+    """The sums of ``values`` over all workers, in a function that a strategy runs."""
+    import dualflow as df
+
+    context = df.distribute.get_replica_context()
+    assert context is not None, "a strategy runs the function"
+    return context.all_reduce("SUM", values)
+
+
 def collectives(quick: bool, rounds: int) -> dict[str, dict[str, float]]:
     """The seconds of each all-reduce in this worker, by dualflow and by mpi4py."""
     import dualflow as df
@@ -79,16 +88,16 @@ def collectives(quick: bool, rounds: int) -> dict[str, dict[str, float]]:
     communicator = MPI.COMM_WORLD.Dup()
 
     def reduced(x: Any) -> Any:
-        return strategy.run(lambda: df.distribute.get_replica_context().all_reduce("SUM", x))
+        return strategy.run(lambda: all_reduced(x))
 
     figures = {}
     for name, (nbytes, calls, blocks) in (QUICK_COLLECTIVES if quick else COLLECTIVES).items():
         source = np.arange(nbytes // 4, dtype=np.float32)
         x, target, compiled = df.constant(source), np.empty_like(source), df.function(reduced)
         steps: dict[str, Step] = {
-            "dualflow": lambda f=compiled, x=x: f(x),
-            "dualflow, eager": lambda x=x: reduced(x),
-            "mpi4py": lambda a=source, b=target: communicator.Allreduce(a, b),
+            "dualflow": partial(compiled, x),
+            "dualflow, eager": partial(reduced, x),
+            "mpi4py": partial(communicator.Allreduce, source, target),
         }
         figures[name] = blocks_of(steps, communicator.Barrier, rounds * blocks, calls)
     return figures
@@ -104,7 +113,7 @@ def gloo_collectives(rank: int, store: str, quick: bool, rounds: int) -> dict[st
     figures = {}
     for name, (nbytes, calls, blocks) in (QUICK_COLLECTIVES if quick else COLLECTIVES).items():
         tensor = torch.zeros(nbytes // 4)
-        steps: dict[str, Step] = {"gloo": lambda x=tensor: distributed.all_reduce(x)}
+        steps: dict[str, Step] = {"gloo": partial(distributed.all_reduce, tensor)}
         figures[name] = blocks_of(steps, distributed.barrier, rounds * blocks, calls)
     distributed.destroy_process_group()
     return figures
@@ -134,8 +143,7 @@ def training_step(batch: int, widths: Sequence[int]) -> Step:
             errors = df.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x)
             loss = df.reduce_sum(errors) / batch
         gradients = tape.gradient(loss, weights)
-        context = df.distribute.get_replica_context()
-        for w, g in zip(weights, context.all_reduce("SUM", gradients), strict=True):
+        for w, g in zip(weights, all_reduced(gradients), strict=True):
             w.assign_sub(0.1 * g)
 
     step = df.function(lambda x, labels: strategy.run(replica, args=(x, labels)))
@@ -179,7 +187,7 @@ def state(quick: bool, rounds: int, *, shard: bool) -> dict[str, float]:
 
     strategy = df.distribute.MultiWorkerMirroredStrategy(shard_optimizer_state=shard)
     batch, widths, _ = list(models(quick).values())[-1]
-    keras = df.keras
+    keras: Any = df.keras
     with strategy.scope():
         layers = [keras.layers.Dense(n, "tanh") for n in widths[1:]]
         model = keras.Sequential([keras.Input([widths[0]]), *layers])

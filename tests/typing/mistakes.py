@@ -83,6 +83,8 @@ def gradients(x: df.Tensor, v: df.Variable) -> None:
     tape.gradient(y, [v]).shape  # wrong
     tape.gradient(y, v, unconnected="zero")  # wrong
     tape.gradient(y, v, unconnected_gradients="zero").shape
+    df.autodiff.vmap(df.matmul, (None, 0), out_axes=1)
+    df.autodiff.vmap(df.matmul, 0.5)  # wrong
 
 
 def arguments(x: df.Tensor) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-PACKAGES = (ROOT / "dualflow", ROOT / "keras_dualflow")
+PACKAGES = (ROOT / "dualflow", ROOT / "keras_dualflow", ROOT / "benchmarks")
 PROGRAMS = [HERE / "script.py", HERE / "program.py"]
 MISTAKES = HERE / "mistakes.py"
 FILES = [*PROGRAMS, MISTAKES]

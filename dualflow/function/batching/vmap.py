@@ -21,12 +21,15 @@ from dualflow.ops.joining import concat
 from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
-    from dualflow.core.argument_types import TensorLike
+    from typing import TypeAlias
+
+    BatchAxes: TypeAlias = int | Sequence[object] | None
+    """One axis, or an entry for each part: an axis, None, or a structure of these."""
 
 
 @entry
 def vmap(
-    fn: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike = 0, axis_size: int | None = None
+    fn: Callable[..., Any], in_axes: BatchAxes = 0, out_axes: BatchAxes = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:
     """A function that computes ``fn`` for a batch of arguments.
 
