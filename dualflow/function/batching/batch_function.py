@@ -14,6 +14,7 @@ from dualflow.function.batching.dynamic_batch import batched_dynamically
 from dualflow.function.batching.evaluate import evaluate_batched, require_unbatched
 from dualflow.function.control.trace_bodies import operands
 from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.gradient_graphs import traced_gradients, with_gradient_graphs
 from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -79,4 +80,6 @@ def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
     ]
     with tracing(tracer):
         structure, outputs = collect(call(fn, arguments), tracer)
-    return _Trace(eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates())), structure)
+    graph = tracer.builder.finish(outputs, tracer.updates())
+    graph = with_gradient_graphs(graph, traced_gradients(tracer, graph.nodes))
+    return _Trace(eliminate_dead_code(graph), structure)

@@ -8,10 +8,13 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError
 from dualflow.function.batching.control_rules import batched_cond, batched_loop
+from dualflow.function.batching.custom_gradients import batched_custom
 from dualflow.function.batching.rules import apply_batched
 from dualflow.graph import origin
+from dualflow.graph.graph_gradient import GraphGradient
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
+from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.op_kinds import Cond, Literal, Loop
 from dualflow.ops.record import Effect
 from dualflow.ops.tensor_sizes import SHAPE, sizes_of
@@ -75,6 +78,8 @@ def _outputs(
     if isinstance(node.op.kind, Cond):
         index, *operands = values
         stacks = batched_cond(attrs["cond"], index, operands, count, run)
+    elif node.op is CUSTOM and isinstance(attrs["grad"], GraphGradient):
+        stacks = batched_custom(attrs["grad"], attrs["outputs"], values, count, run)
     else:
         stacks = apply_batched(node.op, values, attrs, count)
     return [BatchedValue(y, True, active=active) for y in stacks]

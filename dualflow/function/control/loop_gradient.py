@@ -34,6 +34,7 @@ from dualflow.graph.split_forward_backward import (
 )
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
+from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Effect
 
@@ -161,10 +162,15 @@ def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBa
 
     specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in active.targets])]
     joint = traced(body_and_vjp, specs)
-    if all(v.spec.shape.is_static for v in joint.inputs):  # else it is simplified for the sizes of a call
+    # Dynamic sizes are simplified for a call; derivatives of higher order read custom gradients.
+    if all(v.spec.shape.is_static for v in joint.inputs) and not _has_custom_gradient(joint):
         joint = optimise(joint, options, passes=SIMPLIFICATIONS)
     available = joint.inputs[0 if loop.recompute else loop.end : count]
     return split_forward_backward(joint, count, len(loop.body.outputs), 0, available)
+
+
+def _has_custom_gradient(graph: Graph) -> bool:
+    return any(n.op is CUSTOM or any(_has_custom_gradient(b) for _, b in n.bodies) for n in graph.nodes)
 
 
 def _residuals(loop: LoopSpec, graphs: ForwardBackwardGraphs) -> dict[Source, Value]:
