@@ -77,8 +77,8 @@ def test_a_batch_has_the_gradients_of_its_elements(name: str, way: str) -> None:
         "under a tape": lambda x: gradients(df.function(batched, input_signature=signature), x),
     }
     expected = gradients(lambda x: df.stack([CASES[name](row) for row in df.unstack(x)]), X)
-    for result, wanted in zip(calls[way](X), expected, strict=True):
-        np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-5)
+    for result, of_elements in zip(calls[way](X), expected, strict=True):
+        np.testing.assert_allclose(result, of_elements, rtol=1e-4, atol=1e-5)
 
 
 def test_a_batch_jacobian_goes_through_the_custom_gradient() -> None:
