@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import llvmlite.binding
 import numpy as np
@@ -68,6 +70,16 @@ for arrays in (with_products, without):
     print(hashlib.sha256(b"".join([a.tobytes() for a in arrays])).hexdigest())
 """
 
+SAVE = """
+np.savez(__file__ + ".npz", *with_products, *without)
+"""
+ASSEMBLY = """
+for f in (step, halvings, total):
+    for c in f.concrete_functions:
+        for library in c.compiled.executable.libraries:
+            print(library.assembly())
+"""
+
 
 def run(program: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """What a process of its own prints; a setting that is not given is not set."""
@@ -91,9 +103,17 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def with_all_parts(tmp_path_factory: pytest.TempPathFactory) -> str:
+def folder_of_all(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a process with nothing switched off: its output, cache and arrays."""
+    folder = tmp_path_factory.mktemp("all")
+    (folder / "output").write_text(printed(PROGRAM + DIGESTS + SAVE, folder), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def with_all_parts(folder_of_all: Path) -> str:
     """The digests of what the program computes with nothing switched off."""
-    return printed(PROGRAM + DIGESTS, tmp_path_factory.mktemp("all"))
+    return (folder_of_all / "output").read_text(encoding="utf-8")
 
 
 @pytest.mark.exhaustive
@@ -171,40 +191,51 @@ def test_parts_are_refused_by_name() -> None:
 WIDE = {"zmm": 512, "ymm": 256}
 
 
+class Narrower(NamedTuple):
+    """A process whose vectors are narrower than the widest.
+
+    Attributes:
+        bits: their width.
+        folder: its cache, which began as that of the widest vectors, and arrays.
+        assembly: the code of its functions.
+    """
+
+    bits: int
+    folder: Path
+    assembly: str
+
+
+@pytest.fixture(scope="module", params=NARROWER)
+def narrower(
+    request: pytest.FixtureRequest, folder_of_all: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Narrower:
+    folder = tmp_path_factory.mktemp("narrower")
+    shutil.copytree(folder_of_all / "cache", folder / "cache")
+    assembly = printed(PROGRAM + SAVE + ASSEMBLY, folder, **{target.VARIABLE: str(request.param)})
+    return Narrower(request.param, folder, assembly)
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("bits", NARROWER)
-def test_narrower_vectors_use_no_wider_registers(bits: int, tmp_path: Path) -> None:
-    program = PROGRAM + "\nfor f in (step, halvings, total):\n    for c in f.concrete_functions:\n"
-    program += "        for library in c.compiled.executable.libraries:\n"
-    program += "            print(library.assembly())"
-    assembly = printed(program, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
-    used = set(re.findall(r"%([xyz]mm)\d", assembly))
+def test_narrower_vectors_use_no_wider_registers(narrower: Narrower) -> None:
+    used = set(re.findall(r"%([xyz]mm)\d", narrower.assembly))
     assert used
-    assert not [name for name in used if WIDE.get(name, 128) > bits]
+    assert not [name for name in used if WIDE.get(name, 128) > narrower.bits]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("bits", NARROWER)
-def test_each_width_has_objects_of_its_own(bits: int, tmp_path: Path) -> None:
-    def objects() -> set[str]:
-        return {path.name for path in (tmp_path / "cache").glob("*.dfo")}
-
-    printed(PROGRAM, tmp_path)
-    before = objects()
-    printed(PROGRAM, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
-    assert len(objects()) >= len(before) + 3
+def test_each_width_has_objects_of_its_own(narrower: Narrower, folder_of_all: Path) -> None:
+    before, after = (
+        {path.name for path in (folder / "cache").glob("*.dfo")}
+        for folder in (folder_of_all, narrower.folder)
+    )
+    assert len(after) >= len(before) + 3
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("bits", target.WIDTHS)
-def test_a_width_gives_what_the_widest_gives(bits: int, tmp_path: Path) -> None:
-    if bits > target.widest():
-        pytest.skip("this processor has no such vectors; the refusal is tested below")
-    program = PROGRAM + "import sys\nnp.savez(sys.argv[0] + '.npz', *with_products, *without)"
+def test_a_width_gives_what_the_widest_gives(narrower: Narrower, folder_of_all: Path) -> None:
     outputs = []
-    for environment in ({}, {target.VARIABLE: str(bits)}):
-        printed(program, tmp_path, **environment)
-        with np.load(tmp_path / "program.py.npz") as arrays:
+    for folder in (folder_of_all, narrower.folder):
+        with np.load(folder / "program.py.npz") as arrays:
             outputs.append([arrays[name] for name in arrays.files])
     for wide, narrow in zip(*outputs, strict=True):
         np.testing.assert_allclose(narrow, wide, rtol=1e-4, atol=1e-6)
