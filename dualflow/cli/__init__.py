@@ -26,7 +26,7 @@ from dualflow.cli.call import (
 from dualflow.cli.export import EXPORT_DESCRIPTION, add_export_arguments, export
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.launch import DESCRIPTION as LAUNCH_DESCRIPTION
-from dualflow.cli.launch import add_launch_arguments, count_of_words, launch, set_tf_config
+from dualflow.cli.launch import add_launch_arguments, count_of_words, launch, prepare_worker
 from dualflow.cli.program import MainModule, add_program_arguments, program_of_module, program_of_path
 from dualflow.cli.program_version import name_of_version_1
 from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
@@ -191,7 +191,7 @@ def _run(options: argparse.Namespace) -> MainModule:
     stand_in_for_tensorflow(version=1 if options.v1 or name else 2)
     if name is not None:
         print(f"{options.file} uses {name} of TensorFlow 1: it runs as with --v1.", file=sys.stderr)
-    set_tf_config()
+    prepare_worker()
     if options.module is not None:
         return program_of_module(options.module, options.following)
     return program_of_path(options.file, options.following)

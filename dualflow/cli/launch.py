@@ -13,6 +13,7 @@ import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import IO, Final, TextIO
 
 from dualflow.cli.call import CommandError
@@ -41,10 +42,12 @@ class Launcher:
     Attributes:
         path: the program.
         options: what makes it mark the lines of each worker, and start more workers than processors.
+        slurm_interface: the interface by which ``srun --mpi`` starts programs of the library.
     """
 
     path: str
     options: tuple[str, ...]
+    slurm_interface: str
 
 
 def add_launch_arguments(parser: ArgumentParser) -> None:
@@ -79,15 +82,22 @@ def launch(options: Namespace) -> int:
     worker = [sys.executable, "-m", "dualflow", "run", *program, *options.following]
     launcher = mpi_launcher()
     command = [launcher.path, *launcher.options, "-n", str(workers), *worker]
-    _print_commands(workers, worker)
+    _print_commands(workers, worker, launcher.slurm_interface)
     return 0 if options.dry_run else _run(command, workers)
 
 
-def set_tf_config() -> None:
-    """Set ``TF_CONFIG`` in a worker of several, for programs that read their number from it."""
+def prepare_worker() -> None:
+    """In a worker of several, set ``TF_CONFIG``, which has its number, and write whole lines of output.
+
+    A launcher puts the number of the worker before each part of the output that it receives.
+    """
     rank, size = launcher_rank_and_size()
-    if size > 1:
-        os.environ.setdefault(TF_CONFIG, text_of_tf_config(rank, size))
+    if size == 1:
+        return
+    os.environ.setdefault(TF_CONFIG, text_of_tf_config(rank, size))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def mpi_launcher() -> Launcher:
@@ -104,10 +114,15 @@ def mpi_launcher() -> Launcher:
             "cluster's MPI."
         )
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    if "Open MPI" not in version.stdout + version.stderr:
-        return Launcher(path, ("-prepend-rank",))  # MPICH and its kin
+    return launcher_of(path, version.stdout + version.stderr)
+
+
+def launcher_of(path: str, version: str) -> Launcher:
+    """The launcher at ``path``, by what it prints for ``--version``: Open MPI's, or MPICH's and its kin's."""
+    if "Open MPI" not in version:
+        return Launcher(path, ("-prepend-rank",), "pmi2")
     root = ("--allow-run-as-root",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
-    return Launcher(path, ("--output", "tag", "--oversubscribe", "--bind-to", "none", *root))
+    return Launcher(path, ("--output", "tag", "--oversubscribe", "--bind-to", "none", *root), "pmix")
 
 
 def prefixed(line: str) -> str:
@@ -119,13 +134,13 @@ def prefixed(line: str) -> str:
     return _TAG.sub(r"[\1] ", line)
 
 
-def _print_commands(workers: int, worker: Sequence[str]) -> None:
+def _print_commands(workers: int, worker: Sequence[str], slurm_interface: str) -> None:
     """Print the commands that start the same workers on a cluster."""
     text = shlex.join(["python", *worker[1:]])
     print(
         f"{workers} worker{'s' * (workers > 1)}. On a cluster:\n"
         f"  mpiexec -n {workers} --hostfile HOSTS {text}\n"
-        f"  srun --ntasks {workers} --mpi=pmix {text}",
+        f"  srun --ntasks {workers} --mpi={slurm_interface} {text}",
         file=sys.stderr,
         flush=True,
     )
@@ -136,7 +151,6 @@ def _run(command: Sequence[str], workers: int) -> int:
     threads = max(1, (os.cpu_count() or 1) // workers)
     for variable in ("DUALFLOW_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         environment.setdefault(variable, str(threads))
-    environment.setdefault("PYTHONUNBUFFERED", "1")
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     )

@@ -13,7 +13,7 @@ from dualflow.data.options import AutoShardPolicy, OptionsStage, options_of
 from dualflow.data.order import ReorderingStage
 from dualflow.data.prefetching import PrefetchStage
 from dualflow.data.stage import Stage
-from dualflow.distribute.file_shards import OwnFilesStage, reads_files, with_own_files
+from dualflow.distribute.file_shards import FileShardStage, reads_files, with_file_shard
 from dualflow.distribute.row_shards import PerWorkerStage, ShardedRowsStage
 from dualflow.ops.collectives.collective_ops import ReplicaGroup
 
@@ -75,7 +75,7 @@ def distribute(dataset: Any, group: ReplicaGroup) -> Any:
     if policy is AutoShardPolicy.OFF or is_distributed(dataset):
         stage = PerWorkerStage(source=stage)
     elif _divides_files(dataset, group.size):
-        stage = OwnFilesStage(source=with_own_files(stage, group.rank, group.size), group=group)
+        stage = FileShardStage(source=with_file_shard(stage, group.rank, group.size), group=group)
     elif policy is AutoShardPolicy.FILE:
         raise InvalidArgumentError(
             "AutoShardPolicy.FILE divides files, and the dataset reads none: TFRecordDataset, "

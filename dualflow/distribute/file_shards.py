@@ -35,7 +35,7 @@ def reads_files(stage: Stage) -> bool:
     return bool(stage.sources) and all(map(reads_files, stage.sources))
 
 
-def with_own_files(stage: Stage, index: int, count: int) -> Stage:
+def with_file_shard(stage: Stage, index: int, count: int) -> Stage:
     """``stage``, which reads files, over those of worker ``index`` of ``count``.
 
     Raises:
@@ -43,12 +43,12 @@ def with_own_files(stage: Stage, index: int, count: int) -> Stage:
     """
     if isinstance(stage, FilesStage):
         if isinstance(stage.names, Stage):
-            return replace(stage, names=_own_names(stage.names, index, count))
+            return replace(stage, names=_name_shard(stage.names, index, count))
         _check_number(len(stage.names), count, stage)
         return replace(stage, names=stage.names[index::count])
     if _opens_files(stage):
-        return stage.with_sources([_own_names(stage.sources[0], index, count)])
-    return stage.with_sources([with_own_files(source, index, count) for source in stage.sources])
+        return stage.with_sources([_name_shard(stage.sources[0], index, count)])
+    return stage.with_sources([with_file_shard(source, index, count) for source in stage.sources])
 
 
 def _opens_files(stage: Stage) -> bool:
@@ -59,7 +59,7 @@ def _opens_files(stage: Stage) -> bool:
     return isinstance(opened, AbstractDataset) and reads_files(opened.stage)
 
 
-def _own_names(names: Stage, index: int, count: int) -> Stage:
+def _name_shard(names: Stage, index: int, count: int) -> Stage:
     number = names.cardinality
     if number == UNKNOWN:
         number = len(names.start().next(count))
@@ -79,7 +79,7 @@ def _check_number(files: int, workers: int, stage: Stage) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OwnFilesStage(PerWorkerStage):
+class FileShardStage(PerWorkerStage):
     """The batches of this worker's files, each divided into as many parts as there are workers.
 
     Attributes:
@@ -105,17 +105,17 @@ class OwnFilesStage(PerWorkerStage):
         return True
 
     def start(self) -> StageIterator:
-        return OwnFilesIterator(self)
+        return FileShardIterator(self)
 
 
-class OwnFilesIterator(ReplayedIterator):
+class FileShardIterator(ReplayedIterator):
     """Iterates over the parts of batches, until those of all workers have ended.
 
     Each call exchanges the number of parts that the workers have. The state is a number of parts, which is
     the same for all workers, so a checkpoint that one of them writes serves all.
     """
 
-    def __init__(self, stage: OwnFilesStage) -> None:
+    def __init__(self, stage: FileShardStage) -> None:
         super().__init__(stage.source.start())
         self._stage = stage
         self.restart()

@@ -123,9 +123,9 @@ class WorkerGroup:
         return CollectiveCall(
             collective,
             function,
-            mpi.Datatype.fromcode(character).handle,
-            mpi.SUM.handle,
-            self._communicator.handle,
+            signed_word(mpi.Datatype.fromcode(character).handle),
+            signed_word(mpi.SUM.handle),
+            signed_word(self._communicator.handle),
             self.progress.address,
             signature,
             self._part_bytes,
@@ -266,6 +266,15 @@ def _address(name: str) -> int:
     except (AttributeError, OSError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def signed_word(handle: int) -> int:
+    """A handle of MPI as machine code stores it: MPICH's are ints of 32 bits, which mpi4py extends to 64.
+
+    >>> signed_word(0xFFFF_FFFF_8400_0001) == -0x7BFF_FFFF
+    True
+    """
+    return ctypes.c_int64(handle).value
 
 
 def _bytes(array: Array) -> Array:

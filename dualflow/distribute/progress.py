@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
+from enum import IntEnum
 from hashlib import blake2b
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -16,14 +17,27 @@ from dualflow.distribute.mutex import MUTEX_BYTES, Mutex, is_available
 
 RING: Final = 1 << 14
 """The number of latest collectives whose signatures are kept."""
-_BEGUN, _FINISHED, _CODE, _MUTEX, _SIGNATURES = 0, 1, 2, 3, 3 + MUTEX_BYTES // 8
-_TIMES: Final = _SIGNATURES + RING
-_SIZES: Final = _TIMES + 2 * RING
-"""Indices into the shared state, which machine code writes: see ``backends/llvm/runtime/collective.ll``."""
 MAX_DYNAMIC_SIZES: Final = 4
 """The largest number of dynamic sizes of a tensor that machine code exchanges."""
 _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
 """Packages whose frames are not the user's."""
+
+
+class StateField(IntEnum):
+    """The first word of each field of the state that machine code shares.
+
+    ``backends/llvm/runtime/collective.ll`` has the same fields.
+    """
+
+    BEGUN = 0
+    FINISHED = 1
+    RETURN_CODE = 2
+    MUTEX = 3
+    SIGNATURES = MUTEX + MUTEX_BYTES // 8
+    TIMES = SIGNATURES + RING
+    """Of the begin and the end of each collective in the ring."""
+    SIZES = TIMES + 2 * RING
+    """The dynamic sizes of each collective in the ring."""
 
 
 class NativeSpan(NamedTuple):
@@ -53,39 +67,41 @@ class Progress:
 
     def __init__(self) -> None:
         self.descriptions: dict[int, str] = {}
-        self._words: Final = np.zeros(_SIZES + MAX_DYNAMIC_SIZES * RING, np.int64)
+        self._words: Final = np.zeros(StateField.SIZES + MAX_DYNAMIC_SIZES * RING, np.int64)
         self._view: Final = self._words.data  # whose items are read faster
         self._cached: dict[tuple[str, str, tuple[int, ...]], int] = {}
         self._templates: dict[int, _Template] = {}
         address = self._words.ctypes.data
-        self.lock: Any = Mutex(address + 8 * _MUTEX) if is_available() else threading.Lock()
+        self.lock: Any = Mutex(address + 8 * StateField.MUTEX) if is_available() else threading.Lock()
         self.address: Final = address if is_available() else 0
 
     @property
     def begun(self) -> int:
         """The number of collectives that the worker has begun."""
-        return self._view[_BEGUN]
+        return self._view[StateField.BEGUN]
 
     @property
     def finished(self) -> int:
         """The number of collectives that the worker has finished."""
-        return self._view[_FINISHED]
+        return self._view[StateField.FINISHED]
 
     @property
     def code(self) -> int:
         """MPI's error code of the collective that failed in machine code."""
-        return self._view[_CODE]
+        return self._view[StateField.RETURN_CODE]
 
     def begin(self, signature: int) -> None:
         """Record that a collective begins; the caller holds the lock."""
-        begun = self._view[_BEGUN]
-        self._view[_SIGNATURES + begun % RING] = signature
-        self._view[_TIMES + 2 * (begun % RING)] = 0  # machine code stores the time at which it begins
-        self._view[_BEGUN] = begun + 1
+        begun = self._view[StateField.BEGUN]
+        self._view[StateField.SIGNATURES + begun % RING] = signature
+        self._view[StateField.TIMES + 2 * (begun % RING)] = (
+            0  # machine code stores the time at which it begins
+        )
+        self._view[StateField.BEGUN] = begun + 1
 
     def finish(self) -> None:
         """Record that the collective has finished."""
-        self._view[_FINISHED] = self._view[_BEGUN]
+        self._view[StateField.FINISHED] = self._view[StateField.BEGUN]
 
     def signatures(self, begin: int, end: int) -> list[int]:
         """The signatures of the collectives from ``begin`` to before ``end`` that are still kept."""
@@ -97,7 +113,10 @@ class Progress:
         finished = self.finished
         for number in range(finished - 1, max(finished - RING, 0) - 1, -1):
             place = number % RING
-            begin, end = self._view[_TIMES + 2 * place], self._view[_TIMES + 2 * place + 1]
+            begin, end = (
+                self._view[StateField.TIMES + 2 * place],
+                self._view[StateField.TIMES + 2 * place + 1],
+            )
             if begin and begin < start:
                 break
             if begin:
@@ -133,11 +152,11 @@ class Progress:
 
     def _signature(self, place: int) -> int:
         """The signature in a ring entry; a template is resolved with the sizes that machine code stored."""
-        signature = self._view[_SIGNATURES + place]
+        signature = self._view[StateField.SIGNATURES + place]
         template = self._templates.get(signature)
         if template is None:
             return signature
-        first = _SIZES + MAX_DYNAMIC_SIZES * place
+        first = StateField.SIZES + MAX_DYNAMIC_SIZES * place
         numbers = iter(self._view[first : first + MAX_DYNAMIC_SIZES])
         shape = tuple([next(numbers) if size is None else size for size in template.shape])
         return self.signature(template.kind, template.dtype, shape)

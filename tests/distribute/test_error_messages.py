@@ -12,7 +12,7 @@ import dualflow as df
 from dualflow.cli.call import CommandError
 from dualflow.cli.launch import launch
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.distribute.file_shards import with_own_files
+from dualflow.distribute.file_shards import with_file_shard
 
 strategy = df.distribute.get_strategy()
 alone = df.distribute.MultiWorkerMirroredStrategy()
@@ -116,7 +116,7 @@ class TestErrors(ErrorCases):
             "Set AutoShardPolicy.DATA",
         ),
         "fewer files than workers": (
-            lambda: with_own_files(df.data.TextLineDataset(["a", "b"]).stage, 0, 3),
+            lambda: with_file_shard(df.data.TextLineDataset(["a", "b"]).stage, 0, 3),
             InvalidArgumentError,
             r"2 files can't be divided among 3 workers \(AutoShardPolicy.FILE",
             "AutoShardPolicy.DATA",

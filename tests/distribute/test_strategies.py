@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from forked_programs import run_forked
 
 import dualflow as df
-from dualflow.cli.launch import count_of_words, prefixed
+from dualflow.cli.launch import count_of_words, launcher_of, prefixed
 
 STRATEGIES = {
     "default": df.distribute.get_strategy,
@@ -126,7 +127,13 @@ def test_launch_prints_the_commands_for_a_cluster(tmp_path: Path) -> None:
     ended = run_forked(["-m", "dualflow", *words], cwd=tmp_path, env={"PATH": str(tmp_path)})
     assert ended.returncode == 0
     assert "mpiexec -n 3 --hostfile HOSTS python -m dualflow run train.py --rate '0.5 x'" in ended.stderr
-    assert "srun --ntasks 3 --mpi=pmix python -m dualflow run train.py --rate '0.5 x'" in ended.stderr
+    srun = r"srun --ntasks 3 --mpi=(pmix|pmi2) python -m dualflow run train.py --rate '0.5 x'"
+    assert re.search(srun, ended.stderr)
+
+
+def test_slurm_starts_workers_by_the_interface_of_the_mpi_library() -> None:
+    assert launcher_of("mpiexec", "HYDRA build details").slurm_interface == "pmi2"
+    assert launcher_of("mpiexec", "mpiexec (Open MPI) 5.0.8").slurm_interface == "pmix"
 
 
 def test_without_mpi4py_a_worker_of_several_names_the_extra(tmp_path: Path) -> None:

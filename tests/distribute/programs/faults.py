@@ -19,6 +19,7 @@ if fault == "version" and os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get(
     df.version.DUALFLOW = "9.9"
 strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=60.0)
 is_second = strategy.cluster_resolver.task_id == 1
+print("worker", strategy.cluster_resolver.task_id)
 
 
 def total(x: Any) -> Any:
