@@ -12,7 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype, complex128, float32, holds_text, int32, int64, is_narrow
-from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    UnsupportedValueError,
+)
 from dualflow.core.locks import imported
 from dualflow.core.shape import Shape
 
@@ -53,7 +58,7 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     if isinstance(_first_element(value), str | bytes):
         return _of_strings(value, dtype, imported(_STRINGS).from_list)
     if not isinstance(value, list | tuple | numbers.Number):
-        raise DTypeError(_unsuitable(value))
+        raise UnsupportedValueError(_unsuitable(value))
     return _from_list(value, dtype)
 
 
@@ -144,7 +149,7 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
         array = _of_integers(value)
     if array.dtype.kind not in "biufc":
         odd = next((x for x in leaves if not isinstance(x, numbers.Number | np.generic)), value)
-        raise DTypeError(_unsuitable(odd))
+        raise UnsupportedValueError(_unsuitable(odd))
     return _from_python(array, value, leaves, dtype)
 
 

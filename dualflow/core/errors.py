@@ -70,6 +70,10 @@ class DTypeError(DualflowError, TypeError):
     error_code = 3
 
 
+class UnsupportedValueError(DTypeError, ValueError):
+    """An object that can't become a tensor, such as None; TensorFlow raises a ValueError."""
+
+
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An index outside its axis."""
 

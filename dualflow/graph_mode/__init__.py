@@ -23,6 +23,7 @@ from dualflow.graph_mode.placeholders import group as group
 from dualflow.graph_mode.placeholders import no_op as no_op
 from dualflow.graph_mode.placeholders import placeholder as placeholder
 from dualflow.graph_mode.placeholders import placeholder_with_default as placeholder_with_default
+from dualflow.graph_mode.placeholders import sparse_placeholder as sparse_placeholder
 from dualflow.graph_mode.run_metadata import RunMetadata as RunMetadata
 from dualflow.graph_mode.run_metadata import RunOptions as RunOptions
 from dualflow.graph_mode.session import InteractiveSession as InteractiveSession

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import as_dtype
+from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import as_shape
+from dualflow.core.shape import UNKNOWN_RANK, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.function.debugging.assertions import GROUP
@@ -21,6 +21,7 @@ from dualflow.graph_mode.names import check_name
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.replaced_ops import DEFAULT
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.sparse.sparse_tensor import SparseTensor, sparse_from_parts
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
@@ -81,6 +82,38 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
     if name is not None:
         graph.engine.open.names.rename(tensor._value.node, graph.unique_name(_name(graph, name)))
     return tensor  # type: ignore[no-any-return]  # the op has one output
+
+
+@entry
+def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike, name: str | None = None) -> SparseTensor:
+    """A sparse tensor whose value, a ``SparseTensorValue``, is fed in each run.
+
+    Args:
+        dtype: of the elements.
+        shape: sizes; None for an axis of any size.
+        name: the scope of ``indices``, ``values`` and ``shape``, ``SparsePlaceholder`` by default.
+
+    Raises:
+        FailedPreconditionError: outside a graph's block.
+        InvalidArgumentError: without a number of axes.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     x = v1.sparse_placeholder(v1.float32, [None, 3])
+    ...     print(session.run(v1.sparse.to_dense(x), {x: v1.SparseTensorValue([[0, 1]], [2.0], [1, 3])}))
+    [[0. 2. 0.]]
+    """
+    sizes = as_shape(shape)
+    if sizes is UNKNOWN_RANK:
+        raise InvalidArgumentError(
+            "sparse_placeholder() needs the number of axes: give a shape, with None for each size that "
+            "differs between runs."
+        )
+    scope = graph_being_built("sparse_placeholder()").unique_name(name or "SparsePlaceholder")
+    indices = placeholder(int64, [None, len(sizes)], f"{scope}/indices")
+    values = placeholder(dtype, [None], f"{scope}/values")
+    sizes_tensor = None if sizes.is_static else placeholder(int64, [len(sizes)], f"{scope}/shape")
+    return sparse_from_parts(indices, values, sizes, sizes_tensor)
 
 
 def _name(graph: ExplicitGraph, name: str) -> str:

@@ -16,6 +16,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Node, Value
+from dualflow.graph_mode.composite_values import key_parts, value_parts, with_composite_values
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
@@ -94,6 +95,7 @@ class Request:
         structure: the structure of the results.
         flat: whether the structure is one level of leaves.
         feeds: the tensors that are fed.
+        feeds_composites: whether a key is a sparse tensor, which is fed by parts.
         plans: the run plans, by the shapes of the feeds.
     """
 
@@ -104,6 +106,7 @@ class Request:
     structure: Structure
     flat: bool
     feeds: tuple[Feed, ...]
+    feeds_composites: bool
     plans: dict[tuple[tuple[int, ...], ...], RunPlan] = field(default_factory=dict)
 
     def first_operation(self, graph: ExplicitGraph) -> str:
@@ -111,6 +114,12 @@ class Request:
         first = next(iter(self.leaves), None)
         element = None if first is None else _element(graph, first)
         return "" if element is None else (element if isinstance(element, Operation) else element.op).name
+
+    def fed(self, feed_dict: Mapping[Any, Any]) -> list[Any]:
+        """The value of each of :attr:`feeds`."""
+        if not self.feeds_composites:
+            return list(feed_dict.values())
+        return [part for key, value in feed_dict.items() for part in value_parts(key, value)]
 
     def assembled(self, results: Sequence[Any]) -> Any:
         """The results in the structure of the fetches, with None for operations."""
@@ -134,7 +143,8 @@ def resolve_request(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any])
     if _holds_none(structure):
         raise DTypeError("Fetch argument None has invalid type NoneType: None can not be fetched.")
     resolved = tuple([_fetch(graph, x) for x in leaves])
-    feeds = tuple([_feed(graph, key) for key in keys])
+    parts = [part for key in keys for part in key_parts(key)]
+    feeds = tuple([_feed(graph, part) for part in parts])
     if len({f.value for f in feeds}) < len(feeds):
         raise InvalidArgumentError(f"A tensor is fed twice, under several of the keys {list(keys)!r}.")
     return Request(
@@ -142,9 +152,10 @@ def resolve_request(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any])
         resolved,
         tuple([x for x in resolved if isinstance(x, Value)]),
         tuple([n for x in resolved if not isinstance(x, Value) for n in x]),
-        structure,
+        with_composite_values(structure),
         all(child is LEAF for child in structure.children),
         feeds,
+        len(parts) > len(keys),
     )
 
 

@@ -112,7 +112,8 @@ class Session:
 
         Args:
             fetches: tensors, variables, operations or names of tensors, in lists, tuples and dicts.
-            feed_dict: values of placeholders, or of any other tensors, which are then not computed.
+            feed_dict: values of placeholders, or of any other tensors, which are then not computed; a
+                ``SparseTensorValue`` of a sparse placeholder.
             options: a :class:`RunOptions`, whose ``trace_level`` decides whether the run is measured.
             run_metadata: a :class:`RunMetadata`, which then has the time of the run.
 
@@ -133,9 +134,9 @@ class Session:
             self._growth.record_run()
             if isinstance(run_metadata, RunMetadata) and getattr(options, "trace_level", None):
                 with run_metadata.measuring(request.first_operation(self.graph)):
-                    results = self._execute(request, list(feeds.values()))
+                    results = self._execute(request, request.fed(feeds))
             else:
-                results = self._execute(request, list(feeds.values()))
+                results = self._execute(request, request.fed(feeds))
             return request.assembled(results)
         except Exception as error:
             hide_frames(error)

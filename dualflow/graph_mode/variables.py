@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix, scoped
 from dualflow.core.tracebacks import entry
+from dualflow.core.warning import called_by_user
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import get_default_graph, recording_graph
 from dualflow.graph_mode.default_session import session_for
@@ -116,6 +118,15 @@ class VariableV1(Variable):
                 f"{self.name} belongs to no graph: it was created eagerly, and has a value."
             )
         return self._graph
+
+    def __eq__(self, other: object) -> Any:
+        return self is other if self._is_compared_by_identity() else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self is not other if self._is_compared_by_identity() else super().__ne__(other)
+
+    def _is_compared_by_identity(self) -> bool:
+        return self._graph is not None and called_by_user(sys._getframe(2))
 
     def __hash__(self) -> int:  # type: ignore[override]  # as a graph's tensors: such variables may be keys of feeds
         return id(self) if self._graph is not None else super().__hash__()

@@ -170,3 +170,75 @@ def test_an_operation_of_nothing_runs_after_its_block_s_control_dependencies(gra
         assert session.run(count) == 1
         assert session.run(after) == 6.0
         assert session.run(count) == 2
+
+
+def test_tensors_and_variables_of_a_graph_compare_by_identity(graph: v1.Graph) -> None:
+    a, b = v1.constant(1.0), v1.constant(1.0)
+    v = v1.Variable(1.0)
+    assert a == a and a != b and not a == b  # noqa: PT018, SIM201
+    assert a in [b, a]
+    assert b not in [a, v]
+    assert v in [a, v]
+    assert {a: 1, v: 2}[v] == 2
+    with v1.Session() as session:
+        assert session.run(v1.equal(a, b))
+        assert session.run(v1.losses.absolute_difference(a, b + 1.0, weights=2.0)) == 2.0
+
+
+def test_a_session_returns_the_values_of_composites(graph: v1.Graph) -> None:
+    x = v1.placeholder(v1.float32, [None])
+    sparse = v1.SparseTensor([[0, 1], [1, 0]], x * 2.0, [2, 3])
+    ragged = v1.RaggedTensor.from_row_lengths(v1.RaggedTensor.from_row_lengths(x, [1, 1]), [2, 0])
+    with v1.Session() as session:
+        results = session.run([{"s": sparse}, ragged, v1.IndexedSlices(x, [3, 0])], {x: [1.0, 2.0]})
+    value = results[0]["s"]
+    assert isinstance(value, v1.SparseTensorValue)
+    assert [part.tolist() for part in value] == [[[0, 1], [1, 0]], [2.0, 4.0], [2, 3]]
+    assert results[1].to_list() == [[[1.0], [2.0]], []]
+    assert (results[2].indices.tolist(), results[2].values.tolist(), results[2].dense_shape) == (
+        [3, 0],
+        [1.0, 2.0],
+        None,
+    )
+
+
+@pytest.mark.parametrize("shape", [[2, 3], [None, 3], [None, None]])
+def test_a_sparse_placeholder_is_fed_with_the_value_of_a_sparse_tensor(
+    graph: v1.Graph, shape: list[int | None]
+) -> None:
+    x = v1.sparse_placeholder(v1.float32, shape, name="x")
+    assert x.shape.as_list() == shape
+    total, same = v1.sparse.reduce_sum(x), x
+    value = v1.SparseTensorValue([[0, 1], [1, 2]], [5.0, 6.0], [2, 3])
+    with v1.Session() as session:
+        for factor in (1.0, 2.0):
+            scaled = value._replace(values=[5.0 * factor, 6.0 * factor])
+            result, returned = session.run([total, same], {x: scaled})
+            assert result == 11.0 * factor
+            assert returned.values.tolist() == scaled.values
+        again = session.run(total, {x: returned})
+        assert again == 22.0
+        with pytest.raises(TypeError, match=r"feed a v1\.SparseTensorValue"):
+            session.run(total, {x: [1.0]})
+    assert x.indices.name == "x/indices:0"
+
+
+def test_a_sparse_placeholder_needs_a_number_of_axes(graph: v1.Graph) -> None:
+    with pytest.raises(ValueError, match="needs the number of axes"):
+        v1.sparse_placeholder(v1.float32, None)
+
+
+@pytest.mark.parametrize("value", [None, [1.0, None], {1.0}, object()])
+def test_what_can_not_become_a_tensor_is_a_value_error_too(value: Any) -> None:
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="can't become a tensor"):
+            v1.convert_to_tensor(value)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"), [(v1.nn, "rnn_cell"), (v1.random, "normal"), (v1.math, "argmax")]
+)
+def test_a_namespace_lists_the_names_that_version_1_adds(namespace: Any, name: str) -> None:
+    assert name in dir(namespace)
+    assert all(hasattr(namespace, name) for name in namespace._overrides)
+    assert {*namespace._overrides} <= {*dir(namespace)}

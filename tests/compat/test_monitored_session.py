@@ -170,10 +170,10 @@ def test_a_scaffold_s_operations_prepare_the_session(tmp_path: Path) -> None:
         init_fn=lambda scaffold, session: loaded.append(float(session.run(w))),
         local_init_op=local.assign(3.0),
         ready_op=v1.report_uninitialized_variables(),
-        saver=v1.train.Saver([w]),
+        saver=v1.train.Saver([w, v1.train.get_global_step()]),
     )
     hooks = [v1.train.StopAtStepHook(num_steps=1)]
-    for _ in range(2):
+    for expected in (1, 2):
         with v1.train.MonitoredTrainingSession(
             checkpoint_dir=tmp_path,
             scaffold=scaffold,
@@ -182,8 +182,22 @@ def test_a_scaffold_s_operations_prepare_the_session(tmp_path: Path) -> None:
             save_summaries_steps=None,
         ) as session:
             step, *values = session.run([count, w, local])
-        assert (step, values) == (1, [2.0, 3.0])  # the saver has no global step
+        assert (step, values) == (expected, [2.0, 3.0])
     assert loaded == [2.0]  # the second session restores a checkpoint
+
+
+def test_after_a_restore_the_init_op_does_not_run(tmp_path: Path) -> None:
+    w = v1.get_variable("w", initializer=1.0)
+    with v1.Session() as session:
+        session.run(w.assign(5.0))
+        path = v1.train.Saver([w]).save(session, str(tmp_path / "model"))
+    creator = v1.train.ChiefSessionCreator(checkpoint_filename_with_path=path)
+    assert creator.create_session().run(w) == 5.0
+    v1.get_variable("later", initializer=1.0)
+    saver = v1.train.Saver([w])
+    creator = v1.train.ChiefSessionCreator(v1.train.Scaffold(saver=saver), checkpoint_filename_with_path=path)
+    with pytest.raises(RuntimeError, match=r"not initialized: later\..* restore a checkpoint that has"):
+        creator.create_session()
 
 
 def test_variables_that_stay_without_a_value_are_an_error() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.compat import v1
 
 X = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
 Y = X.sum(axis=1, keepdims=True)
@@ -86,3 +87,20 @@ def test_an_optimizer_updates_a_variable_of_float64_in_float64(keras: Any, name:
         steps.append(variable.numpy())
     np.testing.assert_allclose(steps[0], steps[1], rtol=1e-5)
     assert np.float32(steps[0]) != steps[0]
+
+
+def test_a_model_has_the_variables_of_version_1_s_layers(keras: Any) -> None:
+    class Linear(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = v1.layers.Dense(2)
+            self.scale = keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.scale(self.hidden(x))
+
+    model = Linear()
+    model(df.ones([3, 4]))
+    assert [tuple(v.shape) for v in model.variables] == [(2, 1), (1,), (4, 2), (2,)]
+    assert len(model.trainable_variables) == len(model.weights) == 4
+    assert len({id(v) for v in model.variables}) == 4

@@ -50,7 +50,6 @@ from dualflow.compat.v1.settings import GPUOptions as GPUOptions
 from dualflow.compat.v1.settings import GraphOptions as GraphOptions
 from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
-from dualflow.compat.v1.values import SparseTensorValue as SparseTensorValue
 from dualflow.compat.v1.versions import colocate_with as colocate_with
 from dualflow.compat.v1.versions import control_flow_v2_enabled as control_flow_v2_enabled
 from dualflow.compat.v1.versions import disable_resource_variables as disable_resource_variables
@@ -91,8 +90,10 @@ from dualflow.graph_mode import no_op as no_op
 from dualflow.graph_mode import placeholder as placeholder
 from dualflow.graph_mode import placeholder_with_default as placeholder_with_default
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
+from dualflow.graph_mode import sparse_placeholder as sparse_placeholder
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
+from dualflow.graph_mode.composite_values import SparseTensorValue as SparseTensorValue
 from dualflow.graph_mode.session_ops import is_variable_initialized as is_variable_initialized
 from dualflow.graph_mode.session_ops import report_uninitialized_variables as report_uninitialized_variables
 from dualflow.ops.random_numbers.functions import shuffle, truncated_normal

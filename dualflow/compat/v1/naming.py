@@ -57,12 +57,14 @@ class Namespace(ModuleType):
 
     @entry
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return sorted({*self._module.__all__, *self._overrides})
         function = self._overrides.get(name) or with_name(getattr(self._module, name))
         setattr(self, name, function)
         return function
 
     def __dir__(self) -> list[str]:
-        return dir(self._module)
+        return sorted({*dir(self._module), *self._overrides})
 
 
 def _with_named_operation(

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from dualflow.compat.v1.collection import local_variables_initializer
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode import Operation, Session, get_default_graph, global_variables_initializer
+from dualflow.graph_mode import (
+    Operation,
+    Session,
+    get_default_graph,
+    global_variables,
+    global_variables_initializer,
+)
+from dualflow.graph_mode.session_ops import report_uninitialized_variables
 from dualflow.train.saver import Saver
 from dualflow.train.state_file import latest_checkpoint
 
@@ -23,10 +30,10 @@ class Scaffold:
     """The operations that prepare a session of the default graph; None stands for the usual one.
 
     Attributes:
-        init_op, init_feed_dict: run first, also before a restore; the initializer of the global variables.
-        init_fn: called if no checkpoint is restored, with the scaffold and the session.
-        ready_op: returns the names of variables without a value, which must be none in the end.
-        ready_for_local_init_op: the same before ``local_init_op`` runs.
+        init_op, init_feed_dict: run first, if no checkpoint is restored; initializes the global variables.
+        init_fn: called then, with the scaffold and the session.
+        ready_op: returns the names of variables without a value, which must be none in the end; of all.
+        ready_for_local_init_op: the same before ``local_init_op`` runs; of the global variables.
         local_init_op, local_init_feed_dict: always run; the initializer of the local variables.
         summary_op: the summaries that are saved.
         saver: restores a checkpoint.
@@ -55,6 +62,10 @@ class Scaffold:
         return replace(
             self,
             init_op=global_variables_initializer() if self.init_op is None else self.init_op,
+            ready_op=report_uninitialized_variables() if self.ready_op is None else self.ready_op,
+            ready_for_local_init_op=report_uninitialized_variables(global_variables())
+            if self.ready_for_local_init_op is None
+            else self.ready_for_local_init_op,
             local_init_op=local_variables_initializer() if self.local_init_op is None else self.local_init_op,
         )
 
@@ -95,12 +106,13 @@ class ChiefSessionCreator:
         path = self._checkpoint_path
         if path is None and self._checkpoint_dir is not None:
             path = latest_checkpoint(self._checkpoint_dir)
-        if scaffold.init_op is not None:
-            session.run(scaffold.init_op, scaffold.init_feed_dict)
         if path is not None:
             (scaffold.saver or Saver()).restore(session, os.fspath(path))
-        elif scaffold.init_fn is not None:
-            scaffold.init_fn(scaffold, session)
+        else:
+            if scaffold.init_op is not None:
+                session.run(scaffold.init_op, scaffold.init_feed_dict)
+            if scaffold.init_fn is not None:
+                scaffold.init_fn(scaffold, session)
         _require_values(session, scaffold.ready_for_local_init_op)
         if scaffold.local_init_op is not None:
             session.run(scaffold.local_init_op, scaffold.local_init_feed_dict)
@@ -114,5 +126,6 @@ def _require_values(session: Session, ready_op: Any) -> None:
     if names is not None and len(names):
         missing = ", ".join(name.decode() if isinstance(name, bytes) else str(name) for name in names)
         raise FailedPreconditionError(
-            f"Variables not initialized: {missing}. Initialize them by the Scaffold's init_op or init_fn."
+            f"Variables not initialized: {missing}. Initialize them by the Scaffold's init_op or init_fn, "
+            "which run if no checkpoint is restored; or restore a checkpoint that has them."
         )

@@ -25,6 +25,7 @@ from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.warning import called_by_user
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
@@ -319,6 +320,16 @@ class SymbolicTensor(Tensor):
             f"Cannot convert a symbolic df.Tensor ({self.name}) to a NumPy array. {self._described()} has no "
             f"value {self._tracer.pending_clause()}; {instead_of_call(sys._getframe(1))}.{self._tracer.hint}"
         )
+
+    def __eq__(self, other: object) -> Any:
+        return self is other if self._is_compared_by_identity() else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self is not other if self._is_compared_by_identity() else super().__ne__(other)
+
+    def _is_compared_by_identity(self) -> bool:
+        """Whether a program compares tensors of an explicit graph; dualflow's own code compares elements."""
+        return self._tracer.hashes_by_identity and called_by_user(sys._getframe(2))
 
     def __hash__(self) -> int:  # type: ignore[override]  # the base has none: == compares elements
         return id(self) if self._tracer.hashes_by_identity else super().__hash__()
