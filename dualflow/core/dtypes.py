@@ -268,9 +268,11 @@ def _find(value: Any) -> DType | None:
     if value in (str, bytes):  # NumPy has dtypes for them, TensorFlow has none
         return None
     try:
-        return _find(np.dtype(value))
+        dtype = np.dtype(value)
     except (TypeError, ValueError):
         return None
+    is_any_class = dtype.hasobject and isinstance(value, type) and value not in (object, np.object_)
+    return None if is_any_class else _find(dtype)
 
 
 def _of_other_package(dtype: np.dtype[Any]) -> DType | None:

@@ -24,8 +24,15 @@ def from_numpy(array: Array) -> Array:
         DTypeError: an object that is no string.
         InvalidArgumentError: text that UTF-8 can't hold.
     """
+    elements = array.astype(object).ravel().tolist()
+    if elements and not any(isinstance(x, str | bytes) for x in elements):
+        raise DTypeError(
+            f"A NumPy array of Python objects can't make a tensor: it holds {_short(elements[0])}. Give it a "
+            "dtype of numbers with astype; join arrays of equal shapes with np.stack, and rows of different "
+            "lengths with df.ragged.constant."
+        )
     encoded = np.empty(array.shape, object)
-    encoded.ravel()[...] = [_encoded(x) for x in array.astype(object).ravel().tolist()]
+    encoded.ravel()[...] = [_encoded(x) for x in elements]
     return encoded
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final
@@ -25,6 +26,7 @@ from dualflow.data.sources import UnknownStage
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import wrap
 from dualflow.function.autograph.conversion import converted
+from dualflow.function.errors import here
 from dualflow.function.traced_function import Function
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.creation import convert_to_tensor
@@ -140,8 +142,7 @@ class ElementFunction:
         count = 0 if first is None else len(first.specs)
         state = [] if first is None else [unflatten(first.structure, leaves[:count])]
         element = unflatten(layout.structure, leaves[count:])
-        spread = layout.unpacked and first is None
-        return function(*state, *element) if spread else function(*state, element)
+        return function(*state, *element) if self._spreads else function(*state, element)
 
     def _in_python(self, items: tuple[Any, ...]) -> Item:
         leaves, structure = flatten_result(self.result(*items))
@@ -150,7 +151,35 @@ class ElementFunction:
             self._result_layout = ElementLayout(structure, tuple(map(_spec_of, arrays)))
         return arrays
 
+    def _check_parameters(self) -> None:
+        """Raise a DTypeError unless the function can be called with an element."""
+        count = len(self._source().structure.children) if self._spreads else 1
+        count += self._first is not None
+        try:
+            signature = inspect.signature(self._function)
+        except (TypeError, ValueError):  # such as a function of C
+            return
+        try:
+            signature.bind(*[None] * count)
+        except TypeError as error:
+            raise DTypeError(
+                f"{self.name!r} can't be called with {self._described_arguments}, {count} in number: "
+                f"{error}. Change its parameters.{here()}"
+            ) from None
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether the parts of an element are arguments of their own."""
+        return self._source().unpacked and self._first is None
+
+    @property
+    def _described_arguments(self) -> str:
+        if self._first is not None:
+            return "a state and an element"
+        return "the parts of an element" if self._spreads else "an element"
+
     def _trace(self) -> None:
+        self._check_parameters()
         specs = self._specs()
         if any(isinstance(s, DatasetSpec) for s in specs):
             return
@@ -184,6 +213,7 @@ class ElementFunction:
             return False
 
     def _trace_for_layout(self, function: Callable[..., Any], specs: list[Any]) -> Any:
+        self._check_parameters()
         tracer = Tracer(self.name)
         leaves = [
             self._dataset_of(UnknownStage(elements=layout_of_spec(spec.element_spec)))

@@ -6,6 +6,7 @@ from dualflow.core import dispatch
 from dualflow.core.tracebacks import entry
 from dualflow.eager.global_generator import reset_global_generator
 from dualflow.ops.random_numbers.streams import STREAMS
+from dualflow.ops.static import static_int
 
 
 @entry
@@ -20,6 +21,9 @@ def set_seed(seed: int | None) -> None:
     new trace, and a call in another traced function, restarts it. Ops without a ``seed=`` draw from the
     shared stream, both eagerly and compiled.
 
+    Raises:
+        DTypeError: ``seed`` is not an integer.
+
     >>> import dualflow as df
     >>> df.random.set_seed(7)
     >>> a = df.random.normal([3])
@@ -30,6 +34,7 @@ def set_seed(seed: int | None) -> None:
     >>> bool(df.reduce_all(same()[0] == df.random.uniform([3], seed=1)))
     True
     """
+    seed = None if seed is None else static_int(seed, "A seed")
     if dispatch.current().innermost.set_own_seed(seed):
         return
     STREAMS.reset(seed)

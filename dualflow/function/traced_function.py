@@ -21,7 +21,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.dynamic_sizes import BATCH, count_dynamic_sizes, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
-from dualflow.function.arguments.signature import CallArguments, Key, Signature
+from dualflow.function.arguments.signature import CallArguments, Key, Signature, signature_specs
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
@@ -78,7 +78,7 @@ class Function(PicklableFunction, Generic[P, R]):
     ) -> None:
         reject_suspended(python_function)
         self.python_function = python_function
-        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self.input_signature = None if input_signature is None else signature_specs(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)
         self._name = name or self._signature.name
         self._options: dict[str, Any] = {

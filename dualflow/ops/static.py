@@ -249,6 +249,8 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
     """An int, or a sequence of them, as a tuple of ints."""
     if type(x) is int:
         return (x,)
+    if isinstance(x, str):
+        raise DTypeError(f"{what} is an integer, not {x!r}.")
     if isinstance(x, Iterable) and not isinstance(x, AbstractTensor | np.ndarray):
         return tuple(static_int(i, what) for i in x)
     value = static_value(x)

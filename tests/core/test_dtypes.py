@@ -53,7 +53,7 @@ def test_a_name_means_what_it_means_to_tensorflow(name: Any, dtype: df.DType) ->
     "name",
     [
         *["int", "uint", "long", "complex", "f4", "<f8", "hello", "", "a,b"],
-        *[0, 21, -1, True, None, str, bytes, np.datetime64, [1], {}, ("f4", -1), 1.5],
+        *[0, 21, -1, True, None, str, bytes, list, np.ndarray, np.datetime64, [1], {}, ("f4", -1), 1.5],
     ],
     ids=repr,
 )

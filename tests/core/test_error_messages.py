@@ -94,6 +94,12 @@ CASES = {
         "to a tensor of dtype string",
         "df.as_string",
     ),
+    "an array of arrays": (
+        lambda: df.constant(np.array([np.ones(2), np.ones(3)], object)),
+        DTypeError,
+        "array of Python objects can't make a tensor: it holds array",
+        "rows of different lengths with df.ragged.constant",
+    ),
     "a text among numbers": (
         lambda: df.constant([1, "a"]),
         DTypeError,

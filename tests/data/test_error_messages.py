@@ -160,6 +160,9 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).cache(3), DTypeError, "a string or a path, not 3"),
     # functions
     (lambda: r(3).map(3), DTypeError, "map_func must be a callable"),  # type: ignore[arg-type]  # what is refused
+    (lambda: r(3).enumerate().map(lambda x: x), DTypeError, "the parts of an element, 2 .*: too many posit"),
+    (lambda: r(3).filter(lambda x, y: True), DTypeError, "with an element, 1 in number: missing .* 'y'"),
+    (lambda: r(3).scan(0, lambda s: s), DTypeError, "a state and an element, 2 .*: too many"),
     (lambda: r(3).map(lambda x: {1, 2}), DTypeError, "returned an object of type set"),
     (
         lambda: r(3).map(lambda x: x, num_parallel_calls=0),

@@ -156,6 +156,12 @@ CASES = {
         r"with df\.GradientTape\(\) as tape",
     ),
     # generators
+    "a seed that is a text": (
+        lambda: df.random.set_seed("seven"),
+        DTypeError,
+        "A seed is an integer",
+        "'seven'",
+    ),
     "a generator of nothing": (
         lambda: df.random.Generator(),
         InvalidArgumentError,

@@ -303,6 +303,12 @@ CASES = {
         "too many positional",
         r"for signature: .*\(x\)",
     ),
+    "a signature that is a spec": (
+        lambda: df.function(lambda x: x, input_signature=SPEC),
+        DTypeError,
+        "a list with a df.TensorSpec for each argument",
+        "write it in brackets",
+    ),
     "a signature too long": (
         lambda: df.function(lambda x: x, input_signature=[SPEC] * 2),
         DTypeError,

@@ -244,6 +244,12 @@ CASES = {
         "as Python ints",
     ),
     "a negative size": (lambda: df.reshape(V, [-2]), InvalidArgumentError, "no shape", "one may be -1"),
+    "an axis that is a word": (
+        lambda: df.reduce_sum(M, "rows"),
+        DTypeError,
+        "axis is an integer, not",
+        "'rows'",
+    ),
     "squeezing a size": (lambda: df.squeeze(M, 0), InvalidArgumentError, "axis 0 of shape", "index it first"),
     "half a permutation": (
         lambda: df.transpose(M, [0, 0]),

@@ -239,6 +239,20 @@ def _by_parameter(specs: tuple[Any, ...], parameters: Sequence[inspect.Parameter
     return specs if at is None or len(specs) <= at else (*specs[:at], specs[at:])
 
 
+def signature_specs(input_signature: Any) -> tuple[Any, ...]:
+    """The entries of an input signature.
+
+    Raises:
+        DTypeError: it is not a list or a tuple, but for example a single spec.
+    """
+    if not isinstance(input_signature, Sequence) or isinstance(input_signature, str):
+        raise DTypeError(
+            "input_signature is a list with a df.TensorSpec for each argument, not "
+            f"{input_signature!r}; write it in brackets."
+        )
+    return tuple(input_signature)
+
+
 def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.Parameter]) -> None:
     if len(specs) > len(parameters):
         raise DTypeError(

@@ -55,6 +55,15 @@ def _int(x: Any = 0, *base: Any, **named: Any) -> Any:
     return int(x, *base, **named) if tensor is None else cast(tensor, int32)
 
 
+def _open(file: Any, *options: Any, **named: Any) -> Any:
+    if symbolic(file) is not None:
+        raise DTypeError(
+            f"open() needs a name, and {file!r} has none while the function is traced. Read the file with "
+            f"df.io.read_file, or open it in a function for df.py_function.{here()}"
+        )
+    return open(file, *options, **named)
+
+
 def _float(x: Any = 0.0) -> Any:
     tensor = symbolic(x)
     return float(x) if tensor is None else cast(tensor, float32)
@@ -177,6 +186,7 @@ def _is_staged(x: Any) -> bool:
 OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.range: _range,
     builtins.len: _len,
+    builtins.open: _open,
     builtins.int: _int,
     builtins.float: _float,
     builtins.bool: _bool,

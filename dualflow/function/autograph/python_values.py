@@ -20,7 +20,7 @@ _ITERABLES: Final = _CONTAINERS | {
 """Types that Python iterates."""
 _ON_CONTAINERS: Final = frozenset({range, len, int, float, bool, list, tuple, iter, enumerate, zip, reversed})
 """Built-in functions that read no element of a container."""
-OVERLOADED: Final = _ON_CONTAINERS | {sum, min, max, sorted, map, filter, any, all}
+OVERLOADED: Final = _ON_CONTAINERS | {sum, min, max, sorted, map, filter, any, all, open}
 """Built-in functions that also take tensors."""
 _BUILT_IN: Final = "dualflow.function.autograph.builtins"
 _BRANCHES: Final = "dualflow.function.autograph.branches"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
 _MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _START_OF_JPEG: Final = b"\xff\xd8\xff"
+_STARTS: Final = (b"\x89PNG\r\n\x1a\n", _START_OF_JPEG, b"GIF8", b"BM", b"RIFF")
+"""The first bytes of files of these formats."""
 
 
 def pillow() -> ModuleType:
@@ -59,6 +61,10 @@ def _opened(contents: bytes) -> Any:
             "PIL.Image.MAX_IMAGE_PIXELS to None."
         ) from None
     except (OSError, SyntaxError):
+        if contents.startswith(_STARTS):
+            raise InvalidArgumentError(
+                f"The image is damaged or cut off: its header can't be read in {len(contents)} bytes."
+            ) from None
         raise InvalidArgumentError(
             f"Unknown image file format. One of {', '.join(_FORMATS)} required; these bytes begin with "
             f"{contents[:8]!r}."

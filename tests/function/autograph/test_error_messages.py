@@ -174,6 +174,12 @@ LOOPS = {
 }
 
 FUNCTIONS = {
+    "a tensor as the name of a file": (
+        ["return open(x).read()  #"],
+        DTypeError,
+        "open() needs a name, and <tf.Tensor 'x:0'",
+        "Read the file with df.io.read_file",
+    ),
     "a predicate that is no scalar": (
         ["return df.cond(df.stack([x, x]) > 0, lambda: x, lambda: x)  #"],
         InvalidArgumentError,

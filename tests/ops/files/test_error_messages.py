@@ -141,6 +141,12 @@ CASES = {
         "empty string",
         "was the file read",
     ),
+    "half a header": (
+        lambda: io.decode_png(PNG.numpy()[:20]),
+        InvalidArgumentError,
+        "damaged or cut off",
+        "its header can't be read in 20 bytes",
+    ),
     "half an image": (
         lambda: io.decode_png(PNG.numpy()[:45]),
         InvalidArgumentError,
