@@ -46,6 +46,25 @@ class CallSizes:
         return all(guards.hold(inputs) for guards in self._guards)
 
 
+class SizesOfPart(CallSizes):
+    """The sizes of a call for a part of its graph, which has the same size variables and other arguments.
+
+    Args:
+        call_sizes: the sizes of the call, which get the guards.
+        axes: for an axis of an argument of the part, the axis of an argument of the call with the same size.
+    """
+
+    def __init__(self, call_sizes: CallSizes, axes: Mapping[Axis, Axis]) -> None:
+        super().__init__({axis: call_sizes.sizes[source] for axis, source in axes.items()})
+        self._call_sizes = call_sizes
+        self._axes = axes
+
+    def add(self, guards: SizeGuards) -> None:
+        """Add guards to those of the call."""
+        axes = {variable: self._axes[axis] for variable, axis in guards.axes.items()}
+        self._call_sizes.add(SizeGuards(axes, guards.guards))
+
+
 class GuardedDecisions:
     """Decides comparisons by the sizes of a call.
 

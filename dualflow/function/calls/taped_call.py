@@ -20,6 +20,7 @@ from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.array_ownership import device_values
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.execute import DeviceExecutable, device_results
+from dualflow.function.calls.size_decisions import CallSizes, SizesOfPart
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.effect_log import EffectLog
@@ -28,10 +29,16 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.split_forward_backward import SourceKind, split_forward_backward
-from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import (
+    argument_sizes,
+    computes_sizes,
+    first_axes,
+    has_symbolic_sizes,
+)
 from dualflow.graph.user_rewrites import Match
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 Array = np.ndarray[Any, Any]
 Cotangents = list[Value | None]
@@ -71,6 +78,7 @@ class ForwardBackward:
         outputs_with_cotangent: the numbers of the outputs that have a cotangent.
         make_traceable_backward: returns the function for :attr:`traceable_backward`.
         options: how both graphs are compiled. Rewrites of users are applied once, before the partition.
+        call_sizes: for one program for all sizes, the sizes of a call, for which a memory budget is planned.
 
     Attributes:
         written: the inputs that are variables with updates, by number.
@@ -89,13 +97,16 @@ class ForwardBackward:
         outputs_with_cotangent: Sequence[int],
         make_traceable_backward: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
+        call_sizes: CallSizes | None = None,
     ) -> None:
+        if options.memory_budget is not None and call_sizes is not None and computes_sizes(joint):
+            raise UndecidedSize("a memory budget is planned for the sizes of arguments")
         self.matches: list[Match] = []
         passes = with_rewrites(SIMPLIFICATIONS, options.rewrites, self.matches.append)
         simplified = optimise(joint, options, passes=passes)
         graphs = split_forward_backward(simplified, inputs, outputs + effect_results, effects)
         options = replace(options, rewrites=())
-        self.forward = CompiledGraph(graphs.forward, options)
+        self.forward = CompiledGraph(graphs.forward, options, call_sizes=call_sizes)
         input_index = {v: i for i, v in enumerate(graphs.forward.inputs)}
         self.written = tuple([input_index[u.input] for u in graphs.forward.updates])
         self.inputs, self.outputs, self.effect_results = inputs, outputs, effect_results
@@ -108,6 +119,8 @@ class ForwardBackward:
         self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
         self._make_traceable_backward = make_traceable_backward
         self._options = options
+        self._has_planned_sizes = options.memory_budget is not None and call_sizes is not None
+        self._call_sizes = None if call_sizes is None else _sizes_of_part(call_sizes, joint, graphs.backward)
 
     @cached_attribute
     def traceable_backward(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -130,14 +143,20 @@ class ForwardBackward:
         return [graph for graph in (self.forward, backward) if has_symbolic_sizes(graph.graph)]
 
     def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
-        """The numbers of the ``needed`` inputs that get a cotangent, and the graph that computes these."""
-        outputs = tuple([k for k, i in enumerate(self.inputs_with_cotangent) if needed[i]])
+        """The numbers of the ``needed`` inputs that get a cotangent, and the graph that computes these.
+
+        Within a memory budget for some sizes, one graph computes the cotangents of all inputs: it is compiled
+        before the call, which its guard may exclude.
+        """
+        numbered = enumerate(self.inputs_with_cotangent)
+        outputs = tuple([k for k, i in numbered if needed[i] or self._has_planned_sizes])
         compiled = self._backward_graphs.get(outputs)
         if compiled is None:
             graph = self._backward
             effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in outputs], effects=effects)
-            compiled = self._backward_graphs.setdefault(outputs, CompiledGraph(part, self._options))
+            created = CompiledGraph(part, self._options, call_sizes=self._call_sizes)
+            compiled = self._backward_graphs.setdefault(outputs, created)
         return tuple([self.inputs_with_cotangent[k] for k in outputs]), compiled
 
     def backward_arguments(
@@ -151,6 +170,12 @@ class ForwardBackward:
             SourceKind.RESIDUAL: saved[count:],
         }
         return [tables[kind][i] for kind, i in self._sources]
+
+
+def _sizes_of_part(call_sizes: CallSizes, joint: Graph, part: Graph) -> SizesOfPart:
+    """The sizes of a call for a part of its joint graph."""
+    sources, axes = first_axes(argument_sizes(joint)), first_axes(argument_sizes(part))
+    return SizesOfPart(call_sizes, {axis: sources[v] for v, axis in axes.items() if v in sources})
 
 
 class TapedCall:

@@ -146,6 +146,7 @@ class TraceGradients:
                 outputs_with_cotangent=outputs_with_cotangent,
                 make_traceable_backward=make_traceable_backward,
                 options=options,
+                call_sizes=self._call_sizes if self._equal_axes else None,
             )
         except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
             return None

@@ -267,15 +267,12 @@ class TracedGraph:
     def _program_for(self, inputs: Sequence[Any]) -> SpecialisedTrace | None:
         """The trace with symbolic sizes for eager calls with ``inputs``; None if there can't be one.
 
-        This is so if a memory budget must be planned for static sizes under a tape, guards fix every size, or
-        the backend has no symbolic sizes.
+        This is so if guards fix every size, or the backend has no symbolic sizes.
         """
         assert self._variants is not None, "sizes are dynamic"
-        engine = dispatch.current()
         if (
-            (self.options.memory_budget is not None and not isinstance(engine, EagerEngine))
-            or self.guards.fix_all_axes
-            or not _is_eager(engine)
+            self.guards.fix_all_axes
+            or not _is_eager(dispatch.current())
             or not self._backend_has_symbolic_sizes
         ):
             return None

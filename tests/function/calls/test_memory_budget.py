@@ -325,6 +325,54 @@ def test_where_a_tape_watches_both_ways_keep_the_budget() -> None:
     assert results[0] == results[1]
 
 
+def taped(f: Callable[..., Any], x: Any, matrix: Any, sources: int = 2) -> list[bytes]:
+    with df.GradientTape() as tape:
+        tape.watch([x, matrix])
+        y = f(x, matrix)
+    return bits([y, tape.gradient(y, [x, matrix][:sources])])
+
+
+def rows_times(x: Any, matrix: Any) -> Any:
+    y = x
+    for _ in range(4):
+        y = df.sin(y @ matrix)
+    return df.reduce_sum(y)
+
+
+@pytest.mark.llvm
+def test_under_a_tape_calls_that_fit_into_the_budget_share_a_program() -> None:
+    """Larger ones have programs of their own, or an error; the gradients of some inputs are those of all."""
+    signature = [df.TensorSpec([None, N]), df.TensorSpec([N, N])]
+    free = df.function(rows_times, input_signature=signature)
+    less = df.function(rows_times, input_signature=signature, memory_budget=int(7.3 * 4 * N * N))
+    matrix = df.constant(MIXING)
+    for n in (N // 2, 1, N, 0, 2, N + 1, 5):
+        x = df.constant(numbers(n, N))
+        assert taped(less, x, matrix) == taped(free, x, matrix)
+        assert taped(less, x, matrix, 1) == taped(free, x, matrix)[:2]
+    (trace,) = less.concrete_functions
+    assert len(trace._specialisations) <= 2
+    x = df.constant(numbers(4 * N, N))
+    with pytest.raises(df.errors.ResourceExhaustedError, match="memory_budget"):
+        taped(less, x, matrix)
+
+
+@pytest.mark.llvm
+def test_a_tape_of_a_small_call_keeps_its_gradient_while_larger_calls_get_programs() -> None:
+    signature = [df.TensorSpec([None, N]), df.TensorSpec([N, N])]
+    less = df.function(rows_times, input_signature=signature, memory_budget=int(7.3 * 4 * N * N))
+    matrix, results = df.constant(MIXING), []
+    inputs = [df.constant(numbers(n, N)) for n in (3, N, 7)]
+    tapes = [df.GradientTape() for _ in inputs]
+    for tape, x in zip(tapes, inputs, strict=True):
+        with tape:
+            tape.watch(x)
+            y = less(x, matrix)
+        results.append(y)
+    for tape, x, y in zip(tapes, inputs, results, strict=True):
+        assert bits([y, tape.gradient(y, x)]) == taped(df.function(rows_times), x, matrix, 1)
+
+
 def test_threads_share_a_function_with_a_budget() -> None:
     x = df.constant(numbers(N, N))
     f = df.function(slopes, memory_budget=least(slopes, x))
