@@ -14,6 +14,7 @@ import pytest
 import dualflow as df
 from dualflow.cli.internal_modules import internal_module
 from dualflow.cli.internal_nest import FUNCTIONS
+from dualflow.compat import v1
 
 PROGRAM = """
 import tensorflow as tf
@@ -79,6 +80,17 @@ def test_the_context_is_eager_outside_of_functions() -> None:
     assert module.context().device_spec.device_type is None
     with df.device("/cpu:0"):
         assert module.context().device_spec.device_type == "CPU"
+
+
+def test_the_mode_is_eager_or_a_graph() -> None:
+    module: Any = internal_module("tensorflow.python.eager.context")
+    with v1.Graph().as_default() as graph:
+        with module.eager_mode():
+            assert (df.constant(2) + 1).numpy() == 3
+        with module.graph_mode():
+            assert (df.constant(2) + 1).graph is graph
+    with module.graph_mode():
+        assert (df.constant(2) + 1).graph is v1.get_default_graph()
 
 
 LIBRARY = """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import dualflow
@@ -22,7 +23,8 @@ from dualflow.core.spec import DenseSpec
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.core.tree import map_structure
 from dualflow.core.type_spec import BatchableTypeSpec, TypeSpec
-from dualflow.data.iterator import Iterator
+from dualflow.data.iterator import Iterator as DatasetIterator
+from dualflow.eager.engine import EAGER
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import EagerTensor
@@ -44,6 +46,19 @@ class Context:
         """The device of the innermost ``df.device`` block; empty outside of all."""
         name = BLOCK_DEVICE.get()
         return DeviceSpec() if name is None else DeviceSpec.from_string(name)
+
+
+@contextmanager
+def _eager_mode() -> Iterator[None]:
+    """A context whose ops run as they are called."""
+    with dispatch.using(EAGER):
+        yield
+
+
+def _graph_mode() -> AbstractContextManager[Any]:
+    """A context whose ops are added to the default graph."""
+    graph: AbstractContextManager[Any] = v1.get_default_graph().as_default()
+    return graph
 
 
 def _should_record_backprop(tensors: Iterable[Any]) -> bool:
@@ -271,9 +286,11 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
     **EVALUATION_OBJECTS,
     **UTIL_OBJECTS,
     "autograph.pyct.transformer": {"Base": AutographTransformer},
-    "data.ops.iterator_ops": {"OwnedIterator": Iterator},
+    "data.ops.iterator_ops": {"OwnedIterator": DatasetIterator},
     "eager.context": {
         "context": Context,
+        "eager_mode": _eager_mode,
+        "graph_mode": _graph_mode,
         "executing_eagerly": dualflow.executing_eagerly,
         "in_eager_mode": dualflow.executing_eagerly,
     },

@@ -166,6 +166,10 @@ class Engine:
     def compile_for_device(self) -> None:
         """Compile the graph that this engine records for the GPU, as one of its blocks is placed there."""
 
+    def initializer_of(self, variable: Any) -> Any:
+        """The operation of an explicit graph that assigns a variable's initial value; None elsewhere."""
+        return None
+
     def unary(self, op: Op, x: Any) -> Tensor:
         """Run a one-input op without attributes on a value of any kind."""
         return op.run_on(self, (x,), {})

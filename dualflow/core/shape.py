@@ -35,7 +35,7 @@ class Shape(tuple[Dim, ...]):
     __slots__ = ()
 
     def __new__(cls, dims: Iterable[Dim] | SupportsIndex | None = ()) -> Shape:
-        if dims is None:
+        if dims is None or isinstance(dims, _UnknownRank):
             return UNKNOWN_RANK
         sizes = tuple(dims) if isinstance(dims, Iterable) else (operator.index(dims),)
         if not _PLAIN.issuperset(map(type, sizes)):  # NumPy's integers have a limit, sizes have none

@@ -182,8 +182,8 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
 
     @property
     def initializer(self) -> Any:
-        """None: a variable is initialized when created; in an explicit graph, the initializing operation."""
-        return None
+        """The operation that initializes it in an explicit graph; None elsewhere: it has a value."""
+        return dispatch.current().innermost.initializer_of(self)
 
     def is_initialized(self) -> bool:
         """True: a variable always has a value.

@@ -273,6 +273,10 @@ class GraphEngine(Tracer):
             operation = self._operations[element] = self._operation(element)
         return operation
 
+    def initializer_of(self, variable: Any) -> Any:
+        pairs = zip(self.variables, self.initial, strict=True)
+        return next((self.operation_of(initial) for v, initial in pairs if v is variable), None)
+
     def rename(self, node: Node, name: str) -> None:
         """Set the name of a node and of its operation."""
         self.open.names.rename(node, name)

@@ -139,13 +139,7 @@ class VariableV1(Variable):
     @property
     def initializer(self) -> Any:
         """The operation that assigns the initial value; None for an eager variable."""
-        return None if self._graph is None else self._initial_assignment(self._graph)
-
-    def _initial_assignment(self, graph: ExplicitGraph) -> Operation:
-        engine = graph.engine
-        return engine.operation_of(
-            dict(zip(map(id, engine.variables), engine.initial, strict=True))[id(self)]
-        )
+        return None if self._graph is None else self._graph.engine.initializer_of(self)
 
     @property
     def initial_value(self) -> Any:
@@ -154,7 +148,7 @@ class VariableV1(Variable):
         Raises:
             FailedPreconditionError: the variable was created eagerly.
         """
-        return self._initial_assignment(self.graph).inputs[0]
+        return self.graph.engine.initializer_of(self).inputs[0]
 
     def initialized_value(self) -> Any:
         """:attr:`initial_value`, for the initial values of other variables."""

@@ -24,7 +24,8 @@ class ArrayAssertions(unittest.TestCase):
         """The values of a structure of tensors as arrays."""
         raise NotImplementedError
 
-    def _array(self, value: Any) -> Array:
+    def _GetNdArray(self, value: Any) -> Array:
+        """``value`` as an array; subclasses call it by TensorFlow's name."""
         return np.asarray(self._evaluated(value))
 
     def _evaluated(self, value: Any) -> Any:
@@ -125,7 +126,7 @@ class ArrayAssertions(unittest.TestCase):
             bfloat16_rtol, bfloat16_atol: those of bfloat16.
             msg: the beginning of the error's message.
         """
-        x, y = self._array(a), self._array(b)
+        x, y = self._GetNdArray(a), self._GetNdArray(b)
         for names, least in (
             (("float32", "complex64"), (float_rtol, float_atol)),
             (("float16",), (half_rtol, half_atol)),
@@ -169,7 +170,7 @@ class ArrayAssertions(unittest.TestCase):
             err: the largest norm.
             msg: the end of the error's message.
         """
-        distance = np.linalg.norm(self._array(ndarray1) - self._array(ndarray2))
+        distance = np.linalg.norm(self._GetNdArray(ndarray1) - self._GetNdArray(ndarray2))
         self.assertLessEqual(float(distance), err, msg)
 
     # All elements
@@ -210,7 +211,7 @@ class ArrayAssertions(unittest.TestCase):
 
     def assertAllInSet(self, target: object, expected_set: Iterable[Any]) -> None:
         """Check that each element of ``target`` is one of ``expected_set``."""
-        outside = set(self._array(target).ravel().tolist()) - set(expected_set)
+        outside = set(self._GetNdArray(target).ravel().tolist()) - set(expected_set)
         self.assertFalse(outside, f"{sorted(outside)} are not in {expected_set}")
 
     # Shapes and dtypes
@@ -226,12 +227,12 @@ class ArrayAssertions(unittest.TestCase):
 
     def assertDTypeEqual(self, target: object, expected_dtype: object) -> None:
         """Check the dtype of a tensor or an array; ``expected_dtype`` is a dtype or its name."""
-        dtype = target.dtype if hasattr(target, "dtype") else self._array(target).dtype
+        dtype = target.dtype if hasattr(target, "dtype") else self._GetNdArray(target).dtype
         self.assertEqual(as_dtype(dtype).name, _dtype_name(expected_dtype))
 
     def _for_all(self, a: Any, target: Any, relation: Any, sign: str) -> None:
-        x = self._array(a)
-        holds = np.asarray(relation(x, self._array(target)))
+        x = self._GetNdArray(a)
+        holds = np.asarray(relation(x, self._GetNdArray(target)))
         if not holds.all():
             self.fail(f"Not all elements are {sign} {target}: {x[~holds][:10]} at {np.argwhere(~holds)[:10]}")
 

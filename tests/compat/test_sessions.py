@@ -139,6 +139,18 @@ def test_an_initial_value_is_read_before_there_is_a_value(graph: v1.Graph, sessi
     assert session.run(twice) == 6.0
 
 
+def test_a_variable_of_tensorflow_2_has_an_initializer_in_a_graph(
+    graph: v1.Graph, session: v1.Session
+) -> None:
+    variable = df.Variable(2.0)
+    session.run(variable.initializer)
+    assert session.run(variable + 1.0) == 3.0
+    with df.init_scope():
+        assert df.Variable(2.0).initializer is not None
+    with v1.Graph().as_default():
+        assert variable.initializer is None
+
+
 def test_print_is_an_operation(graph: v1.Graph, session: v1.Session) -> None:
     printed: list[str] = []
     x = v1.placeholder(v1.float32, [])

@@ -18,7 +18,8 @@ UNKNOWN = df.TensorShape(None)
 
 def test_there_is_one_unknown_shape() -> None:
     assert df.TensorSpec(None).shape is UNKNOWN
-    for again in (copy.copy(UNKNOWN), copy.deepcopy([UNKNOWN])[0], pickle.loads(pickle.dumps(UNKNOWN))):
+    copies = copy.copy(UNKNOWN), copy.deepcopy([UNKNOWN])[0], pickle.loads(pickle.dumps(UNKNOWN))
+    for again in (*copies, df.TensorShape(UNKNOWN)):
         assert again is UNKNOWN
 
 

@@ -28,6 +28,17 @@ def case() -> Any:
     test.doCleanups()
 
 
+class Library(df.test.TestCase):
+    """The base of a library's tests, which replaces the conversion of values."""
+
+    def _GetNdArray(self, value: Any) -> Any:
+        return abs(super()._GetNdArray(value))
+
+
+def test_a_subclass_may_replace_the_conversion_of_values() -> None:
+    Library("test_session").assertAllGreater([-3.0, 4.0], 2.5)
+
+
 HOLD: dict[str, Callable[[Any], Any]] = {
     "equal": lambda t: t.assertAllEqual(df.constant([1, 2]), [1, 2]),
     "equal nan": lambda t: t.assertAllEqual(df.constant([1.0, NAN]), np.array([1.0, NAN], np.float32)),

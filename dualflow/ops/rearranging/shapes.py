@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape, as_shape, broadcast
+from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape, broadcast
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import floordiv, maximum, mod
 from dualflow.ops.checks import required
@@ -39,7 +39,7 @@ def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> Shape:
         shape_y: likewise.
 
     Returns:
-        A :class:`dualflow.TensorShape`.
+        A :class:`dualflow.TensorShape`, of unknown rank if the rank of one is.
 
     Raises:
         InvalidArgumentError: the shapes do not broadcast.
@@ -48,7 +48,8 @@ def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> Shape:
     >>> df.broadcast_static_shape([2, 1], [3])
     (2, 3)
     """
-    return broadcast([as_shape(shape_x), as_shape(shape_y)])
+    shapes = [as_shape(shape_x), as_shape(shape_y)]
+    return UNKNOWN_RANK if UNKNOWN_RANK in shapes else broadcast(shapes)
 
 
 @entry

@@ -102,6 +102,7 @@ def test_incompatible_shapes(mode):
 
 def test_dynamic_sizes_broadcast():
     assert df.broadcast_static_shape(df.TensorShape([None, 1]), [3]).as_list() == [None, 3]
+    assert df.broadcast_static_shape(df.TensorShape(None), [3]).rank is None
 
 
 def test_the_shape_of_each(mode):
