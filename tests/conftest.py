@@ -18,11 +18,12 @@ from dualflow.backends.runtime import switches
 
 pytest.register_assert_rewrite("error_cases")
 
-with pytest.MonkeyPatch.context() as at_first_read:
-    # Tests patch the compiler, and so don't load programs; processes that they start do.
-    parts = os.environ.get(switches.VARIABLE)
-    at_first_read.setenv(switches.VARIABLE, f"{parts},programs" if parts else "programs")
-    switches.named()
+if not os.environ.get("DUALFLOW_TESTS_LOAD_PROGRAMS"):
+    with pytest.MonkeyPatch.context() as at_first_read:
+        # Tests patch the compiler, and so don't load programs; processes that they start do.
+        parts = os.environ.get(switches.VARIABLE)
+        at_first_read.setenv(switches.VARIABLE, f"{parts},programs" if parts else "programs")
+        switches.named()
 
 LLVM_FOLDERS = [Path(__file__).parent / folder for folder in ("backends/llvm", "schedule")]
 """Tests of the default backend, and of the plans of its compiled graphs."""
