@@ -221,7 +221,7 @@ class EagerEngine(Engine):
         if shared is not None:
             initial = placed_like(wrap(shared(initial._array)), initial)
         tensor = updates.owned(initial)
-        initial_values.create(variable, initial.__copy__() if tensor is initial else tensor)
+        initial_values.set_initial_value(variable, initial.__copy__() if tensor is initial else tensor)
 
 
 class UniformEagerEngine(EagerEngine):

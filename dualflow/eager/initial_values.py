@@ -34,7 +34,7 @@ class DeferredInitialValue:
         self.tensor = tensor
 
 
-def create(variable: Any, tensor: EagerTensor) -> None:
+def set_initial_value(variable: Any, tensor: EagerTensor) -> None:
     """Set the initial value of a new variable; ``tensor`` must have no other reference."""
     if restorations:
         variable._substitute = DeferredInitialValue(tensor)
@@ -56,17 +56,17 @@ def restore_initial(variable: Any, tensor: EagerTensor) -> bool:
     return put_back(variable, first)
 
 
-def determine(variables: Sequence[Any]) -> None:
-    """Determine the initial values of new variables."""
+def resolve_initial_values(variables: Sequence[Any]) -> None:
+    """Set new variables to their restored values, if deferred restorations have any."""
     for variable in variables:
         if is_new(variable):
             with restoring.lock:
-                _determine(variable)
+                _resolve(variable)
 
 
-def _determine(variable: Any) -> None:
+def _resolve(variable: Any) -> None:
     first = substitute(variable)
-    if type(first) is not DeferredInitialValue:  # another thread has determined it
+    if type(first) is not DeferredInitialValue:  # another thread has resolved it
         return
     try:
         for restore in restorations[:]:

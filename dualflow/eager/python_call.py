@@ -226,21 +226,15 @@ def _decorator(call: Callable[..., Any], tout: Any, name: str | None) -> Callabl
     return decorate
 
 
-class _AnyShape(TensorSpec):
-    """The spec of a result with a declared dtype and any shape, for eager calls."""
-
-    __slots__ = ()
-
-
 def _declared(Tout: Any, inputs: Sequence[Any] | None) -> Specs:
-    """The specs of the results; without ``inputs`` of any shape."""
+    """The specs of the results; a dtype without ``inputs``, as in eager calls, has any number of axes."""
     entries = () if Tout is None else tuple(Tout) if isinstance(Tout, list | tuple) else (Tout,)
     return tuple([e if isinstance(e, TensorSpec) else _broadcast_spec(e, inputs) for e in entries])
 
 
 def _broadcast_spec(dtype: Any, inputs: Sequence[Any] | None) -> TensorSpec:
     if inputs is None:
-        return _AnyShape((), dtype)
+        return TensorSpec(None, dtype)
     try:
         shape = broadcast([x.shape for x in inputs]) if inputs else Shape()
     except InvalidArgumentError:
@@ -302,7 +296,7 @@ def _checked_array(function: Callable[..., Any], value: Any, spec: TensorSpec) -
 
 def _copied(function: Callable[..., Any], array: Array, spec: TensorSpec) -> Array:
     """A copy of ``array``, checked to have the declared shape."""
-    if not isinstance(spec, _AnyShape) and not spec.shape.is_compatible_with(array.shape):
+    if not spec.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(
             f"{_name(function)} returned shape {array.shape}, but {spec.shape} was declared or, without a "
             f"declaration, is the shape of its inputs; give Tout as df.TensorSpec({array.shape}, "

@@ -23,14 +23,14 @@ from typing import Any, Final
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import SharedLock, signal_safe
 from dualflow.eager.device_tensor import DeviceTensor, placed_like
-from dualflow.eager.initial_values import DeferredInitialValue, determine, restore_initial
+from dualflow.eager.initial_values import DeferredInitialValue, resolve_initial_values, restore_initial
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
     borrowed_here,
     pop_lock,
-    present,
     push_lock,
     put_back,
+    slot_content,
     store,
     substitute,
     take,
@@ -98,7 +98,7 @@ class UpdateStep:
         return signal_safe(self._running)
 
     def __enter__(self) -> list[WriteLock]:
-        determine(self._variables)
+        resolve_initial_values(self._variables)
         with _lock.lock:
             _steps.append(self)
         for pause in _pauses():
@@ -127,7 +127,7 @@ class UpdateStep:
             for step in [step for step in _steps if not step._running.locked()]:
                 step.end()
             # Compiled code doesn't borrow tensors with other references, so this step can't starve.
-            self._tensors = [present(v) for v in self._variables]
+            self._tensors = [slot_content(v) for v in self._variables]
             if not self._is_next():
                 return False
             for variable, lock in zip(self._variables, self._locks, strict=True):
@@ -191,10 +191,10 @@ def commit(locks: Sequence[WriteLock], tensors: Sequence[EagerTensor]) -> None:
 
 def tensor_of(variable: Any) -> EagerTensor | None:
     """The variable's tensor without waiting, wherever it is held; None if it has no value."""
-    holder = present(variable)
-    if holder is None or isinstance(holder, EagerTensor):
-        return holder
-    tensor: EagerTensor = holder.tensor
+    content = slot_content(variable)
+    if content is None or isinstance(content, EagerTensor):
+        return content
+    tensor: EagerTensor = content.tensor
     return tensor
 
 
@@ -292,10 +292,10 @@ def _pauses() -> Iterator[float]:
 
 
 def _read(variables: Sequence[Any]) -> list[EagerTensor | None]:
-    determine(variables)
+    resolve_initial_values(variables)
     with _lock.lock:  # steps end under it, and compiled code doesn't borrow tensors referenced here
-        holders = [present(v) for v in variables]
-        tensors = [x.tensor if type(x) is WriteLock else x for x in holders]
+        contents = [slot_content(v) for v in variables]
+        tensors = [x.tensor if type(x) is WriteLock else x for x in contents]
     return [_finished(v, t) for v, t in zip(variables, tensors, strict=True)]
 
 
@@ -316,13 +316,13 @@ def _acquire(variable: Any, lock: WriteLock) -> bool:
     """Acquire ``lock`` for the variable; False if another thread or compiled code has its tensor."""
     if take(variable, lock):
         return True
-    holder = present(variable)  # may have been put back meanwhile: then the next attempt succeeds
-    if holder is None:
+    content = slot_content(variable)  # may have been put back meanwhile: then the next attempt succeeds
+    if content is None:
         raise unset(variable)
-    mine = holder.thread == lock.thread if type(holder) is WriteLock else borrowed_here(variable)
-    if mine and type(holder) is WriteLock and not holder.compiled:
-        lock.outer = holder
-        push_lock(variable, lock, holder)
+    mine = content.thread == lock.thread if type(content) is WriteLock else borrowed_here(variable)
+    if mine and type(content) is WriteLock and not content.compiled:
+        lock.outer = content
+        push_lock(variable, lock, content)
         return True
     if mine:
         raise FailedPreconditionError(
@@ -351,7 +351,7 @@ def _before_fork() -> None:
     _lock.bare.acquire()
     end = time.monotonic() + _FORK_TIMEOUT
     for variable in list(_borrowable.values()):
-        tensor = present(variable)
+        tensor = slot_content(variable)
         _kept_for_fork.append(tensor)  # compiled code doesn't borrow tensors with other references
         if type(tensor) is DeferredInitialValue or borrowed_here(variable):
             continue

@@ -93,7 +93,7 @@ def put_back(variable: Any, holder: Holder) -> bool:
     return False
 
 
-def present(variable: Any) -> Any:
+def slot_content(variable: Any) -> Any:
     """A variable's current tensor, or the write lock in its place; None if it has no value."""
     try:
         return variable._tensor

@@ -53,14 +53,14 @@ class GraphInputs(NamedTuple):
         name: the name of the graph.
         arguments: the spec of each argument.
         captures: the source of each capture: the inputs after the arguments.
-        captured: the spec of each capture.
+        capture_specs: the spec of each capture.
         updated: the numbers of the inputs that a call updates.
     """
 
     name: str
     arguments: tuple[TensorSpec, ...]
     captures: tuple[Capture, ...]
-    captured: tuple[TensorSpec, ...]
+    capture_specs: tuple[TensorSpec, ...]
     updated: tuple[int, ...]
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
-from dualflow.linear_operators.operator_shape import OperatorShape
+from dualflow.linear_operators.linear_operator_base import LinearOperatorBase
 from dualflow.ops.creation import convert_to_tensor
 
 
@@ -41,7 +41,7 @@ def sliced(operator: Any, key: Any) -> Any:
 def _sliced_parts(value: Any, axes: Any, keys: Sequence[Any], batch: Shape) -> Any:
     if isinstance(axes, list | tuple):
         return [_sliced_parts(part, count, keys, batch) for part, count in zip(value, axes, strict=True)]
-    if isinstance(value, OperatorShape):
+    if isinstance(value, LinearOperatorBase):
         own = _own_keys(keys, value.batch_shape, batch)
         return value[tuple(own)] if own else value  # type: ignore[index]  # a LinearOperator
     tensor: Any = value if isinstance(value, TENSORS) else convert_to_tensor(value)

@@ -9,23 +9,23 @@ from typing import Any
 
 from dualflow.core.composite_rules import rule_for
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.linear_operators.operator_shape import OperatorShape
+from dualflow.linear_operators.linear_operator_base import LinearOperatorBase
 from dualflow.ops import contraction
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.linear_algebra import cholesky, diagonals, inverse, solving, vectors
 
 
-@rule_for(OperatorShape, vectors.adjoint)
+@rule_for(LinearOperatorBase, vectors.adjoint)
 def _adjoint(matrix: Any, name: str | None = None) -> Any:
     return matrix.adjoint()
 
 
-@rule_for(OperatorShape, cholesky.cholesky)
+@rule_for(LinearOperatorBase, cholesky.cholesky)
 def _cholesky(input: Any, name: str | None = None) -> Any:
     return input.cholesky()
 
 
-@rule_for(OperatorShape, cholesky.logdet)
+@rule_for(LinearOperatorBase, cholesky.logdet)
 def _logdet(matrix: Any, name: str | None = None) -> Any:
     if not (matrix.is_positive_definite and matrix.is_self_adjoint):
         raise InvalidArgumentError(
@@ -35,7 +35,7 @@ def _logdet(matrix: Any, name: str | None = None) -> Any:
     return matrix.log_abs_determinant()
 
 
-@rule_for(OperatorShape, diagonals.diag_part)
+@rule_for(LinearOperatorBase, diagonals.diag_part)
 def _diag_part(
     input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Any:
@@ -46,25 +46,25 @@ def _diag_part(
     return input.diag_part()
 
 
-@rule_for(OperatorShape, diagonals.trace)
+@rule_for(LinearOperatorBase, diagonals.trace)
 def _trace(x: Any, name: str | None = None) -> Any:
     return x.trace()
 
 
-@rule_for(OperatorShape, inverse.det)
+@rule_for(LinearOperatorBase, inverse.det)
 def _det(input: Any, name: str | None = None) -> Any:
     return input.determinant()
 
 
-@rule_for(OperatorShape, inverse.inv)
+@rule_for(LinearOperatorBase, inverse.inv)
 def _inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
     result = input.inverse()
     return result.adjoint() if adjoint else result
 
 
-@rule_for(OperatorShape, solving.solve)
+@rule_for(LinearOperatorBase, solving.solve)
 def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
-    if not isinstance(matrix, OperatorShape):
+    if not isinstance(matrix, LinearOperatorBase):
         raise InvalidArgumentError(
             "solve takes an operator as right-hand side only for a matrix that is an operator; make it one "
             "with df.linalg.LinearOperatorFullMatrix."
@@ -72,7 +72,7 @@ def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None
     return matrix.solve(rhs, adjoint=adjoint)  # type: ignore[attr-defined]  # of its only subclass
 
 
-@rule_for(OperatorShape, contraction.matmul)
+@rule_for(LinearOperatorBase, contraction.matmul)
 def _matmul(
     a: Any,
     b: Any,
@@ -90,7 +90,7 @@ def _matmul(
             "matmul of operators takes adjoint_a and adjoint_b, not transposes or output_type; leave these "
             "out."
         )
-    if isinstance(a, OperatorShape):
+    if isinstance(a, LinearOperatorBase):
         return a.matmul(b, adjoint=adjoint_a, adjoint_arg=adjoint_b)  # type: ignore[attr-defined]  # as above
     product = b.matmul(a, adjoint=not adjoint_b, adjoint_arg=not adjoint_a)  # (b^H a^H)^H = a b
     return matrix_transpose(product, conjugate=True)

@@ -12,7 +12,7 @@ from dualflow.function.debugging.assertions import assert_equal, assert_less, as
 from dualflow.linear_operators import function_rules as function_rules  # the import registers them
 from dualflow.linear_operators.batch_slices import sliced
 from dualflow.linear_operators.derivation_slots import ADJOINT, CHOLESKY, INVERSE, PRODUCT, SOLUTION
-from dualflow.linear_operators.operator_shape import OperatorShape
+from dualflow.linear_operators.linear_operator_base import LinearOperatorBase
 from dualflow.ops.arithmetic import abs as absolute
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims, matrix_transpose, squeeze
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @entry
-class LinearOperator(OperatorShape):
+class LinearOperator(LinearOperatorBase):
     """The base of linear operators: batches of matrices that are stored without all of their elements.
 
     ``matmul``, ``solve``, ``determinant`` and their like use the structure of the matrices. Operators are

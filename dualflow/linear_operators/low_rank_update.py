@@ -96,14 +96,15 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         super().__init__(base_operator.dtype, **hints._asdict(), name=name, parameters=parameters)
         self._check_sizes()
 
+    @property
+    def _use_cholesky(self) -> bool:
+        """Whether the hints imply that the operator and its capacitance matrix are positive definite."""
+        base = self._base_operator
+        is_positive = base.is_positive_definite and base.is_self_adjoint and self._is_diag_update_positive
+        return bool(is_positive and not self._has_v)
+
     def _implied_hints(self, stated: Hints) -> Hints:
         hints, base = stated, self._base_operator
-        self._use_cholesky = bool(
-            base.is_positive_definite
-            and base.is_self_adjoint
-            and self._is_diag_update_positive
-            and not self._has_v
-        )
         if base.is_self_adjoint and not self._has_v and not base.dtype.is_complex:
             reason = "A self-adjoint operator plus U D U^H with a real D is self-adjoint."
             hints = hints.implying("is_self_adjoint", True, reason)

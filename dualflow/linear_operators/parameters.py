@@ -8,7 +8,7 @@ from typing import Any
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
-from dualflow.linear_operators.operator_shape import OperatorShape
+from dualflow.linear_operators.linear_operator_base import LinearOperatorBase
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
@@ -90,13 +90,13 @@ def as_operators(operators: Any, what: str) -> list[Any]:
         DTypeError: something else than operators, or several dtypes.
         InvalidArgumentError: an empty list.
     """
-    if not isinstance(operators, Iterable) or isinstance(operators, OperatorShape | str):
+    if not isinstance(operators, Iterable) or isinstance(operators, LinearOperatorBase | str):
         raise DTypeError(f"{what} takes a list of operators, not {operators!r}.")
     result = list(operators)
     if not result:
         raise InvalidArgumentError(f"{what} takes one operator or more, but the list is empty.")
     for operator in result:
-        if not isinstance(operator, OperatorShape):
+        if not isinstance(operator, LinearOperatorBase):
             raise DTypeError(
                 f"{what} takes linear operators, not {operator!r}; df.linalg.LinearOperatorFullMatrix makes "
                 "one of a matrix."

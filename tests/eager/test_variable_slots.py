@@ -14,16 +14,16 @@ from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
     GIL,
     pop_lock,
-    present,
     push_lock,
     put_back,
     replace,
+    slot_content,
     store,
     substitute,
     take,
 )
 
-STEPS = [store, replace, take, push_lock, pop_lock, put_back, present, substitute]
+STEPS = [store, replace, take, push_lock, pop_lock, put_back, slot_content, substitute]
 SWITCHES = ("CALL", "PRECALL", "JUMP_BACKWARD", "FOR_ITER", "SEND", "YIELD", "IMPORT", "WITH", "BEFORE_WITH")
 """How the names of instructions begin at which CPython may switch threads, or which call Python code."""
 
@@ -75,7 +75,7 @@ def test_a_present_tensor_is_replaced() -> None:
     before, after = tensor(), tensor()
     variable = holding(before)
     assert store(variable, after)
-    assert present(variable) is after
+    assert slot_content(variable) is after
 
 
 @needs_the_gil
@@ -83,9 +83,9 @@ def test_a_tensor_is_replaced_only_while_it_is_present() -> None:
     before, other, after = tensor(), tensor(), tensor()
     variable = holding(before)
     assert not replace(variable, other, after)
-    assert present(variable) is before
+    assert slot_content(variable) is before
     assert replace(variable, before, after)
-    assert present(variable) is after
+    assert slot_content(variable) is after
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_tensor_that_is_taken_is_not_replaced(step: Callable[[Any, EagerTensor
     variable = holding(value)
     assert take(variable, lock)
     assert not step(variable, value)
-    assert present(variable) is substitute(variable) is lock
+    assert slot_content(variable) is substitute(variable) is lock
     assert lock.tensor is value
 
 
@@ -106,7 +106,7 @@ def test_a_lock_puts_its_tensor_back_once() -> None:
     take(variable, lock)
     lock.tensor = after
     assert put_back(variable, lock)
-    assert present(variable) is after
+    assert slot_content(variable) is after
     assert substitute(variable) is None
     assert not put_back(variable, lock)
 
@@ -116,7 +116,7 @@ def test_only_the_lock_that_is_the_substitute_puts_the_tensor_back() -> None:
     variable = holding(tensor())
     take(variable, lock)
     assert not put_back(variable, Lock())
-    assert present(variable) is lock
+    assert slot_content(variable) is lock
 
 
 def test_a_nested_lock_hands_its_tensor_to_the_outer_one() -> None:
@@ -125,10 +125,10 @@ def test_a_nested_lock_hands_its_tensor_to_the_outer_one() -> None:
     take(variable, outer)
     push_lock(variable, inner, outer)
     assert inner.tensor is before
-    assert present(variable) is inner
+    assert slot_content(variable) is inner
     inner.tensor = after
     pop_lock(variable, inner, outer)
-    assert present(variable) is outer
+    assert slot_content(variable) is outer
     assert outer.tensor is after
 
 
@@ -139,8 +139,8 @@ def test_a_lock_that_is_not_the_substitute_changes_nothing() -> None:
     before = outer.tensor
     pop_lock(variable, inner, outer)
     assert outer.tensor is before
-    assert present(variable) is outer
+    assert slot_content(variable) is outer
 
 
 def test_a_variable_without_a_value_has_nothing_present() -> None:
-    assert present(Slots()) is None
+    assert slot_content(Slots()) is None

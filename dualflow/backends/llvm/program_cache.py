@@ -257,8 +257,8 @@ def _inputs(graph: Graph, captured: Sequence[int], updated: tuple[int, ...]) -> 
     """The inputs of ``graph`` after the passes, which leave out captures that nothing reads."""
     inputs = GraphInputs.of(graph)
     captures = tuple([inputs.captures[i] for i in captured])
-    specs = tuple([inputs.captured[i] for i in captured])
-    return inputs._replace(captures=captures, captured=specs, updated=updated)
+    specs = tuple([inputs.capture_specs[i] for i in captured])
+    return inputs._replace(captures=captures, capture_specs=specs, updated=updated)
 
 
 def _constants(graph: Graph, constants: Sequence[Array]) -> tuple[Any, ...] | None:

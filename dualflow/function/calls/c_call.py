@@ -75,7 +75,7 @@ def _is_callable_from_c(executable: Executable) -> bool:
         and (not image.sized_by_arguments or _fits_on_stack(image))
         # variables that are arguments can't be updated in place; captured arrays are read as they are
         and not any(i < len(inputs.arguments) for i in inputs.updated)
-        and all(is_static(spec.shape) for spec in inputs.captured)
+        and all(is_static(spec.shape) for spec in inputs.capture_specs)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
 
@@ -93,7 +93,7 @@ def _descriptor(
     uses = [
         VariableUse(capture.source, _array_spec(spec), number in inputs.updated)
         for number, (capture, spec) in enumerate(
-            zip(inputs.captures, inputs.captured, strict=True), start=len(inputs.arguments)
+            zip(inputs.captures, inputs.capture_specs, strict=True), start=len(inputs.arguments)
         )
         if capture.variable
     ]

@@ -12,7 +12,7 @@ def log_compile(backend: str, executable: Compiled, seconds: float) -> None:
     compiles, memory = logger("compile"), logger("memory")
     if compiles is None and memory is None:
         return
-    inputs = ", ".join(map(str, (*executable.inputs.arguments, *executable.inputs.captured)))
+    inputs = ", ".join(map(str, (*executable.inputs.arguments, *executable.inputs.capture_specs)))
     call = f"{executable.inputs.name}({inputs})"
     stats = backend_of(backend).compile_stats(executable)
     if compiles is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @entry
-class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
+class LinearOperatorBase(Module, CompositeTensor, DifferentiableComposite):
     """The base of :class:`LinearOperator`: shape, dtype, hints, and the conversion to a tree of tensors.
 
     A subclass defines ``_shape()``, and ``_shape_tensor()`` if sizes may be dynamic. It names in
