@@ -32,6 +32,7 @@ class DeviceMemory:
     Attributes:
         in_use: the bytes of the buffers that are allocated and not released.
         kept: the bytes of released buffers.
+        largest: the bytes of the largest buffer.
     """
 
     def __init__(self, context: cl.Context, device_name: str) -> None:
@@ -40,14 +41,16 @@ class DeviceMemory:
         self._free: defaultdict[int, list[cl.Buffer]] = defaultdict(list)
         self.in_use = 0
         self.kept = 0
+        self.largest = int(min(device.max_mem_alloc_size for device in context.devices))
 
     def allocate(self, nbytes: int, purpose: str) -> cl.Buffer:
         """A buffer of at least ``nbytes``, for ``purpose``, which an error names.
 
         Raises:
-            ResourceExhaustedError: the device has no memory for it, even without the kept buffers.
+            ResourceExhaustedError: the device has no memory for it, even without the kept buffers, or has no
+                buffers as large.
         """
-        size = size_class(nbytes)
+        size = min(size_class(nbytes), max(nbytes, self.largest))
         with self._lock.lock:
             free = self._free[size]
             if free:
@@ -75,18 +78,16 @@ class DeviceMemory:
             self.kept = 0
 
     def _new(self, size: int, nbytes: int, purpose: str) -> cl.Buffer:
-        try:
-            return self._buffer(size)
-        except cl.Error as error:
-            if not is_exhausted(error):
-                raise
-        self.trim()
-        try:
-            return self._buffer(size)
-        except cl.Error as error:
-            if not is_exhausted(error):
-                raise
-            raise self.exhausted(f"{nbytes:,} bytes were requested for {purpose}") from None
+        for trims in (True, False):
+            try:
+                if size <= self.largest:
+                    return self._buffer(size)
+            except cl.Error as error:
+                if not is_exhausted(error):
+                    raise
+            if trims:
+                self.trim()
+        raise self.exhausted(f"{nbytes:,} bytes were requested for {purpose}")
 
     def _buffer(self, size: int) -> cl.Buffer:
         return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)

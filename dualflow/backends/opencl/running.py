@@ -37,15 +37,18 @@ from dualflow.backends.opencl.steps import (
     Transfer,
     WriteSizes,
 )
+from dualflow.backends.opencl.strided_elements import assign, extremes
+from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spans import span
 from dualflow.core.strided import strided
 from dualflow.graph.control_ops import memory_message
 from dualflow.graph.effect_log import EffectLog, run_host_kernel
+from dualflow.graph.error_notes import call_site
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_evaluation import with_numbers
-from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory, check_error, check_results
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS, check_error, check_results
 from dualflow.schedule.nest import contiguous_strides
 from dualflow.schedule.planned import StackRow
 from dualflow.schedule.program_statements import INITIAL_CAPACITY
@@ -373,7 +376,7 @@ class DeviceCall:
         self, operand: HostOperand, shape: Sequence[int], strides: Sequence[int], offset: int
     ) -> tuple[Array, int]:
         """The elements from the first to the last of an operand on the device, and the first's position."""
-        first, last = _extremes(shape, strides, offset)
+        first, last = extremes(shape, strides, offset)
         flat = np.empty(max(last - first + 1, 0), operand.dtype.dtype)
         if flat.size:
             buffer, begin = self._address(operand.layout.buffer)
@@ -392,13 +395,13 @@ class DeviceCall:
             array = self._host_array(buffer)
             if buffer < self._plan.inputs and array is self._values[buffer]:
                 array = self._host[buffer] = array.copy()  # a variable is assigned at the end
-            _assign(array.reshape(-1), offset, strides, value)
+            assign(array.reshape(-1), offset, strides, value)
             return
         if tuple(strides) == contiguous_strides(shape):
             flat, first = np.ascontiguousarray(value).reshape(-1), offset
         else:
             flat, first = self._downloaded(operand, shape, strides, offset)
-            _assign(flat, offset - first, strides, value)
+            assign(flat, offset - first, strides, value)
         target, begin = self._address(buffer)
         self._write(target, (begin + first) * operand.dtype.size, flat)
 
@@ -466,33 +469,22 @@ class DeviceCall:
         self._rows[row.buffer] = row.stack.buffer, self._size(row.stack.offset) + number * elements
 
     def _grow(self, loop: HostLoop, row: StackRow, iteration: int) -> None:
-        """Double a stack that is full, so that it has a row for this iteration."""
+        """Double a stack that is full, so that it has a row for this iteration.
+
+        A stack has at most the rows of the device's largest buffer.
+        """
         nbytes, old = max(self._size(row.nbytes), 1), self._buffers.get(row.stack.buffer)
         if old is not None and (iteration + 1) * nbytes <= old.size:
             return
-        rows, memory = max(INITIAL_CAPACITY, 2 * iteration), self._device.memory
-        if rows * nbytes > self._device.device.max_mem_alloc_size:
-            message = OutOfMemory(memory_message(self._size(row.nbytes)))
-            raise FailedCheck(loop.node, partial(check_error, loop.node, message))
-        stack = memory.allocate(rows * nbytes, f"the stack of a loop of {self._program.graph_name}")
+        memory = self._device.memory
+        capacity = min(max(INITIAL_CAPACITY, 2 * iteration), memory.largest // nbytes)
+        rows = max(capacity, iteration + 1)
+        try:
+            stack = memory.allocate(rows * nbytes, f"the stack of a loop of {self._program.graph_name}")
+        except ResourceExhaustedError as error:
+            error.add_note(f"{memory_message(nbytes)}\n{call_site(loop.node)}")
+            raise
         self._buffers[row.stack.buffer] = stack
         if old is not None:
             cl.enqueue_copy(self._device.queue, stack, old, byte_count=iteration * nbytes)
             memory.release(old)
-
-
-def _extremes(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
-    """The positions of the first and the last element of a layout; the last is smaller if there is none."""
-    if 0 in shape:
-        return offset, offset - 1
-    steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
-    return offset + sum(s for s in steps if s < 0), offset + sum(s for s in steps if s > 0)
-
-
-def _assign(flat: Array, offset: int, strides: Sequence[int], value: Array) -> None:
-    """Write ``value`` to the elements of a flat array that a layout describes."""
-    places = np.full(value.shape, offset)
-    for axis, stride in enumerate(strides):
-        index = np.arange(value.shape[axis]).reshape([-1 if i == axis else 1 for i in range(value.ndim)])
-        places += index * stride
-    flat[places] = value

@@ -171,6 +171,27 @@ def test_exhausted_memory_names_the_tensor_and_variables_keep_their_values() -> 
     assert (v + 1.0).numpy().tolist() == [2.0]
 
 
+def test_a_growing_stack_has_at_most_the_rows_of_the_largest_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    @df.function(backend="opencl")
+    def slope(x, n):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, df.sin(y)), (df.constant(0), x))[1]
+        return tape.gradient(y, x)
+
+    x, memory = df.ones([200]), current_device().memory
+    monkeypatch.setattr(memory, "largest", 81 * 800)  # rows of 800 bytes: 64, then 81
+    slope(x, df.constant(3))
+    before = memory.in_use
+    assert slope(x, df.constant(81)).shape == [200]
+    message = r"65,600 bytes were requested for the stack of a loop of slope, and [\d,]+ bytes are in use"
+    with pytest.raises(df.errors.ResourceExhaustedError, match=message) as raised:
+        slope(x, df.constant(82))
+    assert "maximum_iterations" in str(raised.value.__notes__)
+    assert memory.in_use == before
+    assert slope(x, df.constant(81)).shape == [200]
+
+
 def test_calls_release_their_buffers() -> None:
     memory = current_device().memory
 
