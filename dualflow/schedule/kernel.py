@@ -77,7 +77,8 @@ class KernelLaunch(NamedTuple):
         total: the trip count of its outermost loop, or the number of its chunks.
         work: the work of all iterations, in additions.
         partials: the dtypes of the buffers of partial results, which come after ``buffers``.
-        join: the launch that combines the partial results afterwards; None if there are none.
+        join: the launch that combines the partial results afterwards; None if there are none. That of a scan
+            is followed by another one.
         partial_size: the number of elements that each chunk has in a buffer of partial results.
     """
 

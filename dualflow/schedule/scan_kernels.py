@@ -31,7 +31,7 @@ from dualflow.schedule.kernel_statements import (
     ReduceInit,
     ReduceUpdate,
 )
-from dualflow.schedule.kernel_writer import KernelWriter
+from dualflow.schedule.kernel_writer import Accumulator, KernelWriter
 from dualflow.schedule.loop_ids import KernelLoop
 from dualflow.schedule.nest import Access, Nest, NestOperand
 
@@ -72,36 +72,41 @@ class ScanWriter(KernelWriter):
 
     def _scanned_loop(self) -> Iterator[KernelStatement]:
         """The loop along the scanned axis; only its body for an axis of size 1."""
-        (step,), (store,) = self.nest.steps, self.nest.stores
-        exclusive, scanned = self.node.attrs["exclusive"], self.nest.num_parallel
+        (step,), scanned = self.nest.steps, self.nest.num_parallel
         accumulator, reduction = self._accumulator(step), reduction_of(self.node)
-
-        def finish() -> KernelStatement:
-            return ReduceFinalize(self._bind(self.node.output), reduction, accumulator, self.node)
-
-        def iteration() -> Iterator[KernelStatement]:
-            loads, value = self._operand(step.operands[0])
-            yield from loads
-            if exclusive:
-                yield finish()
-            yield ReduceUpdate(accumulator, reduction, value, ((scanned, self._extent(scanned)),), self.node)
-            if not exclusive:
-                yield finish()
-            yield from self._stores([store])
-
         if scanned < len(self.nest.loops):
             yield ReduceInit(accumulator, reduction, self.node)
-            yield self._loop(scanned, End.ZERO, self._extent(scanned), iteration)
+            yield self._scan_loop(accumulator, End.ZERO, self._extent(scanned))
             return
-        if exclusive:
-            yield from (ReduceInit(accumulator, reduction, self.node), finish())
+        if self.node.attrs["exclusive"]:
+            yield from (ReduceInit(accumulator, reduction, self.node), self._finalized(accumulator))
         else:
             loads, value = self._operand(step.operands[0])
             yield from (
                 *loads,
                 Compute(self._bind(self.node.output), reduction.single, (value,), (), self.node),
             )
-        yield from self._stores([store])
+        yield from self._stores(self.nest.stores)
+
+    def _scan_loop(self, accumulator: Accumulator, begin: Bound, end: Bound) -> KernelStatement:
+        """The loop along the scanned axis between two bounds."""
+        (step,), scanned = self.nest.steps, self.nest.num_parallel
+        exclusive, reduction = self.node.attrs["exclusive"], reduction_of(self.node)
+
+        def iteration() -> Iterator[KernelStatement]:
+            loads, value = self._operand(step.operands[0])
+            yield from loads
+            if exclusive:
+                yield self._finalized(accumulator)
+            yield ReduceUpdate(accumulator, reduction, value, ((scanned, self._extent(scanned)),), self.node)
+            if not exclusive:
+                yield self._finalized(accumulator)
+            yield from self._stores(self.nest.stores)
+
+        return self._loop(scanned, begin, end, iteration)
+
+    def _finalized(self, accumulator: Accumulator) -> KernelStatement:
+        return ReduceFinalize(self._bind(self.node.output), reduction_of(self.node), accumulator, self.node)
 
 
 def _scan_nest(nest: Nest, node: Node) -> Nest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow.schedule.blocking import column_chunks
+from dualflow.schedule.chunked_scans import chunked_scan, is_long_scan
 from dualflow.schedule.column_kernels import ColumnWriter
 from dualflow.schedule.full_reduction_kernels import FullReductionWriter
 from dualflow.schedule.kernel import KernelLaunch
@@ -22,9 +23,11 @@ def kernel_launch(nest: Nest, lanes: int, rows: int = 0, *, by_work_items: bool 
         rows: the number of short rows (of at most ``lanes`` elements) that run side by side; 0 for a loop
             along each row, which renderers without vectors need.
         by_work_items: whether iterations run in the work-items of a device, so that none copies tiles or
-            computes several columns at once.
+            computes several columns at once, and long scans run in chunks.
     """
     scan = scan_of(nest)
+    if scan is not None and by_work_items and is_long_scan(nest):
+        return chunked_scan(nest, lanes, scan)
     if scan is not None:
         return ScanWriter(nest, lanes, scan).write_scan()
     columns = column_chunks(nest)

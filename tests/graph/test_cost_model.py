@@ -42,6 +42,7 @@ NO_FIGURES = {
     "schedule.blocking.MIN_CHUNKS": "fixes the order of sums",
     "schedule.blocking.MIN_BLOCK_STEPS": "fixes the order of sums",
     "schedule.blocking.CHUNK_ELEMENTS": "fixes the order of sums",
+    "schedule.chunked_scans.SCAN_CHUNK": "fixes the order of sums",
     "schedule.concurrency.LARGE_CALL": "is a ratio of estimates",
     "schedule.concurrency.MAX_TIME_FRACTION": "is a ratio of estimates",
     "schedule.concurrency.MAX_STEPS": "bounds the time of planning",

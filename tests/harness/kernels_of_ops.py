@@ -101,6 +101,11 @@ def multiply() -> int:
     return len(function.concrete_functions)
 
 
+def scan() -> None:
+    """Scan rows of several chunks."""
+    df.function(lambda x: df.cumsum(x, 1, reverse=True), backend="opencl")(_normal(2, 2500))
+
+
 def convolve() -> None:
     """Run convolutions with the small tile and the narrow one, and gradients of one."""
 
@@ -124,4 +129,5 @@ def _normal(*shape: int) -> Any:
 if __name__ == "__main__":
     fail_to_scatter()
     convolve()
+    scan()
     print(reduce_by_groups() + multiply() + sum(map(run, plain_cases())))

@@ -63,11 +63,14 @@ def source(kernel: Kernel, lanes: int, num_parallel: int, elements: int) -> Open
 def _needs_group(kernel: Kernel, elements: int) -> bool:
     """Whether a group computes each iteration of ``kernel``, which reduces ``elements`` elements.
 
-    A kernel that combines partial results has no lanes; its one iteration is worth a group if it is long.
+    A kernel that combines partial results has no lanes; its one iteration is worth a group if it is long. One
+    that scans them does so in order.
     """
     if kernel.reduces_lanes:
         return elements >= MIN_ELEMENTS
-    is_join = any(isinstance(s, ks.For) and s.loop is KernelLoop.CHUNKS for s in ks.walk_kernel(kernel.body))
+    statements = list(ks.walk_kernel(kernel.body))
+    is_join = any(isinstance(s, ks.For) and s.loop is KernelLoop.CHUNKS for s in statements)
+    is_join = is_join and any(isinstance(s, ks.ReduceFinalize) for s in statements)
     return is_join and kernel.outermost is None and elements >= MIN_ELEMENTS
 
 

@@ -245,7 +245,7 @@ class DeviceProgram:
     # Kernels
 
     def _launch(self, statement: LaunchNest) -> list[Step]:
-        """The launches of a nest: its kernel, and the one that combines its partial results."""
+        """The launches of a nest: its kernel, and those that combine its partial results."""
         if host_reason(statement.node, self._dtypes):
             return [self._host(statement)]
         nest, lanes, launch = self._lowered(statement)
@@ -259,9 +259,11 @@ class DeviceProgram:
         elements = typical(math.prod(loop.extent for loop in nest.loops if loop.reduced))
         kernel = source(launch.kernel, lanes, nest.num_parallel, elements)
         launches = [self._kernel(statement, launch, kernel, partials, region, nodes)]
-        if launch.join is not None:
-            join = source(launch.join.kernel, lanes, nest.num_parallel, typical(launch.total))
-            launches.append(self._kernel(statement, launch.join, join, partials, region, ()))
+        following, elements = launch.join, typical(launch.total)
+        while following is not None:
+            kernel = source(following.kernel, lanes, nest.num_parallel, elements)
+            launches.append(self._kernel(statement, following, kernel, partials, region, ()))
+            following = following.join
         return [step for step in launches if step is not None]
 
     def _lowered(self, statement: LaunchNest) -> tuple[Nest, int, KernelLaunch]:
