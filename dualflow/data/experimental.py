@@ -7,6 +7,8 @@ from dualflow.core.namespace import publish as _publish
 if TYPE_CHECKING:
     from dualflow.data.csv_datasets import CsvDataset as CsvDataset
     from dualflow.data.csv_datasets import make_csv_dataset as make_csv_dataset
+    from dualflow.data.device_copies import copy_to_device as copy_to_device
+    from dualflow.data.device_copies import prefetch_to_device as prefetch_to_device
     from dualflow.data.experimental_functions import assert_cardinality as assert_cardinality
     from dualflow.data.experimental_functions import cardinality as cardinality
     from dualflow.data.experimental_functions import dense_to_ragged_batch as dense_to_ragged_batch
@@ -24,6 +26,7 @@ _publish(
     globals(),
     lazy={
         "dualflow.data.csv_datasets": "CsvDataset make_csv_dataset",
+        "dualflow.data.device_copies": "copy_to_device prefetch_to_device",
         "dualflow.data.experimental_functions": (
             "assert_cardinality cardinality dense_to_ragged_batch enable_debug_mode get_next_as_optional "
             "get_single_element"

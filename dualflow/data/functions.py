@@ -24,7 +24,7 @@ from dualflow.data.element import (
 )
 from dualflow.data.sources import UnknownStage
 from dualflow.data.stage import Stage
-from dualflow.eager.tensor import wrap
+from dualflow.eager.device_tensor import tensor_of
 from dualflow.function.autograph.conversion import converted
 from dualflow.function.errors import here
 from dualflow.function.traced_function import Function
@@ -117,7 +117,7 @@ class ElementFunction:
         """The leaves of the result for the leaves of an element."""
         if self._compiled is None:
             return self._in_python(items)
-        outputs = self._compiled(*[wrap(x) for x in items])
+        outputs = self._compiled(*map(tensor_of, items))
         return tuple([x._array for x in outputs])
 
     def result(self, *items: Any) -> Any:

@@ -108,6 +108,11 @@ def on_device(storage: DeviceStorage) -> DeviceTensor:
     return tensor
 
 
+def tensor_of(element: Any) -> EagerTensor:
+    """The tensor of an array, or the tensor itself, which may be on the GPU."""
+    return element if isinstance(element, EagerTensor) else wrap(element)
+
+
 def to_device(tensor: EagerTensor) -> EagerTensor:
     """The tensor on the GPU: itself if it is there, or if its elements are strings."""
     if type(tensor) is DeviceTensor or tensor._array.dtype.hasobject:

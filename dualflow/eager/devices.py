@@ -91,17 +91,25 @@ def device(device_name: str | None) -> AbstractContextManager[None]:
     ...     print(df.constant(1).device)
     /job:localhost/replica:0/task:0/device:CPU:0
     """
+    return DeviceBlock(available_device(device_name))
+
+
+def available_device(device_name: str | None) -> str | None:
+    """The full name of a device, or that of the CPU if it is unavailable; None for an empty name.
+
+    Raises as :func:`device` does.
+    """
     if not device_name:
-        return DeviceBlock(None)
+        return None
     if is_cpu(device_name):
-        return DeviceBlock(CPU_NAME)
+        return CPU_NAME
     if not is_device(device_name):
         raise InvalidArgumentError(
             f"{device_name!r} is not the name of a device, such as '/cpu:0' or '/gpu:0'."
         )
     available = gpu_count()
     if available and is_gpu(device_name):
-        return DeviceBlock(GPU)
+        return GPU
     if not SOFT_PLACEMENT.enabled:
         names = ["/cpu:0", "/gpu:0"][: 1 + available]
         raise InvalidArgumentError(
@@ -109,7 +117,7 @@ def device(device_name: str | None) -> AbstractContextManager[None]:
             "blocks run on the CPU: df.config.set_soft_device_placement(True)."
         )
     warn_user(f"{device_name!r} is not available; the ops of the block run on the CPU.")
-    return DeviceBlock(CPU_NAME)
+    return CPU_NAME
 
 
 def copy_to_cpu(tensor: EagerTensor) -> EagerTensor:
@@ -125,11 +133,13 @@ def copy_to_gpu(tensor: EagerTensor, number: int) -> EagerTensor:
     """
     available = gpu_count()
     if not 0 <= number < available:
-        there = "the one of this process is GPU:0" if available else "there is no GPU"
-        raise FailedPreconditionError(
-            f"GPU:{number} unknown device: {there}; leave out the call, or check "
-            "df.test.is_gpu_available() first."
+        there = (
+            "a process uses one GPU, which is GPU:0; select it with df.config.set_visible_devices, and use "
+            "another process for another GPU."
+            if available
+            else "there is no GPU; leave out the call, or check df.test.is_gpu_available() first."
         )
+        raise FailedPreconditionError(f"GPU:{number} unknown device: {there}")
     return _copied(tensor, GPU) if type(tensor) is EagerTensor else tensor
 
 

@@ -92,7 +92,7 @@ class ChunkedScanWriter(ScanWriter):
 
         def sums() -> Iterator[KernelStatement]:
             yield ReduceInit(before, reduction, self.node)
-            body = (
+            body: tuple[KernelStatement, ...] = (
                 *(Load(r, self._partial(i)) for i, r in enumerate(total)),
                 *(Store(self._partial(i), r) for i, r in enumerate(before)),
                 combine(step, before, total),

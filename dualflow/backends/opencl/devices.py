@@ -158,6 +158,7 @@ class _OpenDevice:
     def __init__(self) -> None:
         self.lock = SharedLock()
         self.device: OpenCLDevice | None = None
+        self.number = 0
 
 
 _current: Final = _OpenDevice()
@@ -168,18 +169,25 @@ def current_device() -> OpenCLDevice:
 
     Raises:
         NotFoundError: there is none.
-        FailedPreconditionError: its groups are too small for kernels; or this process is forked from one
-            that had opened it.
+        FailedPreconditionError: its groups are too small for kernels; this process is forked from one
+            that had opened it; or it has been opened, and another one is the first visible device now.
     """
     with _current.lock.lock:
         if _current.device is None:
             available = devices()
-            visible = [device for i, device in enumerate(available) if VISIBLE_GPUS.has(i)]
+            visible = [i for i in range(len(available)) if VISIBLE_GPUS.has(i)]
             if not visible:
                 raise NotFoundError(HIDDEN if available else no_device_message())
-            _require_groups(visible[0])
-            _current.device = OpenCLDevice(visible[0])
+            _require_groups(available[visible[0]])
+            _current.device, _current.number = OpenCLDevice(available[visible[0]]), visible[0]
         _current.device.require_own_process()
+        selected = VISIBLE_GPUS.numbers
+        if selected and min(selected) != _current.number:
+            raise FailedPreconditionError(
+                f"This process uses GPU {_current.number}, {_current.device.name}, already, so it can't "
+                f"use GPU {min(selected)}. Call df.config.set_visible_devices before the GPU is used, or in "
+                "another process."
+            )
         return _current.device
 
 

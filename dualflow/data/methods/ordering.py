@@ -27,6 +27,18 @@ _AUTOTUNED_SIZE: Final = 2
 """The number of elements that ``prefetch(AUTOTUNE)`` reads ahead."""
 
 
+def prefetch_size(buffer_size: IntLike) -> int:
+    """The number of elements to read ahead for a ``buffer_size``; 0 for no thread.
+
+    Raises:
+        InvalidArgumentError: it is negative, and not AUTOTUNE.
+    """
+    size = whole_number(buffer_size, "buffer_size")
+    if size < AUTOTUNE:
+        raise InvalidArgumentError(f"buffer_size must be >= 0, or AUTOTUNE, not {size}.{here()}")
+    return _AUTOTUNED_SIZE if size == AUTOTUNE else size
+
+
 @entry
 class OrderingMethods(DatasetBase):
     """Transformations that don't read the values of elements."""
@@ -176,10 +188,7 @@ class OrderingMethods(DatasetBase):
         >>> list(df.data.Dataset.range(2).prefetch(df.data.AUTOTUNE).as_numpy_iterator())
         [np.int64(0), np.int64(1)]
         """
-        size = whole_number(buffer_size, "buffer_size")
-        if size < AUTOTUNE:
-            raise InvalidArgumentError(f"buffer_size must be >= 0, or AUTOTUNE, not {size}.{here()}")
-        size = _AUTOTUNED_SIZE if size == AUTOTUNE else size
+        size = prefetch_size(buffer_size)
         return self.then(prefetched(self.stage, size)) if size else self
 
     def enumerate(self, start: IntLike = 0, name: str | None = None) -> Any:

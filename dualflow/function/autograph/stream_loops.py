@@ -15,6 +15,7 @@ from dualflow.core.locks import cached_attribute
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
+from dualflow.eager.device_tensor import tensor_of
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
@@ -85,7 +86,7 @@ class StreamLoop(AssigningSpec):
         try:
             with dispatch.using(EAGER), self.reading.open(numbers) as read:
                 while carry[0]._array and (element := read()) is not None:
-                    inputs = [*carry, *map(wrap, element), *invariants]
+                    inputs = [*carry, *map(tensor_of, element), *invariants]
                     carry = list(self._compiled_body(element, inputs)(*inputs))
         except BaseException as error:
             values = carry[self.carried - len(self.variables) :]
