@@ -242,8 +242,8 @@ def _change_optimizers(names: dict[str, Any]) -> None:
 
     @functools.wraps(overwrite)
     def overwrite_with_averages(self: Any, trainable_variables: Any) -> None:
-        if INITIAL_VALUE.get() is None or not import_module("keras_dualflow.replicas").in_part_updates():
-            overwrite(self, trainable_variables)
+        replicas = import_module("keras_dualflow.replicas")
+        replicas.overwrite_with_averages(overwrite, self, trainable_variables)
 
     optimizer.add_variable_from_reference = add_variable_from_reference
     optimizer._clip_gradients, optimizer._var_key = clip_gradients, variable_key

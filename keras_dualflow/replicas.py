@@ -14,7 +14,7 @@ from typing import Any, Final
 from dualflow.core.records import NamedTuple
 from dualflow.core.slot import Slot
 from dualflow.distribute.strategy import Strategy, get_replica_context, get_strategy
-from dualflow.eager.replicas import INITIAL_VALUE
+from dualflow.eager.replicas import INITIAL_VALUE, whole_arrays, whole_value
 from dualflow.ops.arithmetic import divide_no_nan, multiply
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
@@ -114,6 +114,25 @@ def update_averages(update: Callable[..., None], optimizer: Any, variables: Sequ
         PART_UPDATES.value.average(update, optimizer, variables)
     else:
         update(optimizer, variables)
+
+
+def overwrite_with_averages(overwrite: Callable[..., None], optimizer: Any, variables: Sequence[Any]) -> None:
+    """Assign an optimizer's moving averages to variables: whole ones, which all replicas gather together.
+
+    An update of parts has replaced these itself.
+    """
+    if in_part_updates():
+        return
+    averages = [a for a in optimizer._model_variables_moving_average if a is not None]
+    if not any(whole_value(a._value) for a in averages):
+        overwrite(optimizer, variables)
+        return
+    averaged = [
+        v for v, a in zip(variables, optimizer._model_variables_moving_average, strict=True) if a is not None
+    ]
+    arrays = whole_arrays([a._value for a in averages], [a.numpy() for a in averages])
+    for variable, array in zip(averaged, arrays, strict=True):
+        variable.assign(array)
 
 
 def clipped(clip: Callable[..., Any], optimizer: Any, grads: Sequence[Any]) -> Any:

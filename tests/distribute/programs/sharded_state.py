@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -106,6 +107,30 @@ def check_moving_averages_are_those_of_whole_variables() -> None:
         assert np.allclose(*losses, rtol=1e-5), (frequency, losses)
         for a, b in zip(whole.get_weights(), sharded.get_weights(), strict=True):
             assert np.array_equal(a, b) if COUNT == 2 else np.allclose(a, b, atol=1e-5), (frequency, a, b)
+
+
+def check_averages_of_variables_of_dualflow_and_without_gradients() -> None:
+    """In eager and compiled steps; averages replace variables in every second one, and at the end."""
+    values = []
+    for strategy in (WHOLE, SHARDED):
+        with strategy.scope():
+            variables = [df.Variable(df.range(5.0)), df.Variable(2.0), df.Variable([1.0, 1 / 3, 0.7])]
+            optimizer = keras.optimizers.SGD(0.25, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=2)
+
+        def step(variables: Any = variables, optimizer: Any = optimizer) -> None:
+            with df.GradientTape() as tape:
+                loss = df.reduce_sum(variables[0] ** 2) * (RANK + 1.0) + variables[1] ** 2
+            gradients = tape.gradient(loss, variables)
+            optimizer.apply_gradients(zip(gradients, variables, strict=True))
+
+        compiled = df.function(lambda s=strategy, f=step: s.run(f))
+        with warnings.catch_warnings(action="ignore"):  # a variable has no gradient
+            for f in (compiled, lambda s=strategy, f=step: s.run(f), compiled):
+                f()
+        optimizer.finalize_variable_values(variables)
+        values.append([v.numpy() for v in variables])
+    for a, b in zip(*values, strict=True):
+        assert np.array_equal(a, b) if COUNT == 2 else np.allclose(a, b, atol=1e-5), (a, b)
 
 
 def check_each_worker_has_its_part_of_the_state() -> None:
