@@ -62,23 +62,23 @@ class WriteLock:
         self.outer: WriteLock | None = None
 
 
-class UpdateStep:
-    """``with step.running, step as locks:`` is a block with exclusive rights to change some variables.
+class VariableUpdate:
+    """``with update.running, update as locks:`` is a block with exclusive rights to change some variables.
 
     Reads return the tensor of a write lock, which may be replaced by a tensor without other references.
-    Threads get their locks in the order of their requests. A step inside a step of the same thread, for
-    example in a signal handler, does not wait.
+    Threads get their locks in the order of their requests. An update inside another one of the same thread,
+    for example in a signal handler, does not wait.
 
     Args:
         variables: the variables to change, each once.
-        compiled: whether a compiled call changes them; it would overwrite changes by a step inside it.
+        compiled: whether a compiled call changes them; it would overwrite changes by an update inside it.
 
     Attributes:
-        running: held during the step. Ctrl-C may interrupt ``__exit__``, but this lock is released in any
-            case; then the next step does what remains to be done.
+        running: held during the update. Ctrl-C may interrupt ``__exit__``, but this lock is released in any
+            case; then the next update does what remains to be done.
 
     Raises:
-        FailedPreconditionError: a variable has no value; the step is requested by Python code inside a
+        FailedPreconditionError: a variable has no value; the update is requested by Python code inside a
             compiled call that changes the variable; or waiting would be a deadlock of two threads.
     """
 
@@ -94,13 +94,13 @@ class UpdateStep:
 
     @property
     def running(self) -> AbstractContextManager[Any]:
-        """The context manager to enter during the step."""
+        """The context manager to enter during the update."""
         return signal_safe(self._running)
 
     def __enter__(self) -> list[WriteLock]:
         resolve_initial_values(self._variables)
         with _lock.lock:
-            _steps.append(self)
+            _updates.append(self)
         for pause in _pauses():
             if self._acquire_all():
                 break
@@ -114,19 +114,19 @@ class UpdateStep:
         """Commit the tensors of the locks to the variables, and release the locks."""
         with _lock.lock:
             self._release_all()
-            if self in _steps:
-                _steps.remove(self)
+            if self in _updates:
+                _updates.remove(self)
             self._tensors = []
 
     def is_abandoned(self) -> bool:
-        """Whether the step's thread was lost in a fork."""
+        """Whether the update's thread was lost in a fork."""
         return self._thread != get_ident()
 
     def _acquire_all(self) -> bool:
         with _lock.lock:
-            for step in [step for step in _steps if not step._running.locked()]:
-                step.end()
-            # Compiled code doesn't borrow tensors with other references, so this step can't starve.
+            for update in [update for update in _updates if not update._running.locked()]:
+                update.end()
+            # Compiled code doesn't borrow tensors with other references, so this update can't starve.
             self._tensors = [slot_content(v) for v in self._variables]
             if not self._is_next():
                 return False
@@ -140,17 +140,17 @@ class UpdateStep:
 
     def _is_next(self) -> bool:
         """Whether no thread requested one of the variables earlier, except threads that wait for this one."""
-        outer = [step for step in _steps if step is not self and step._thread == self._thread]
-        for step in _steps:
-            if step is self:
+        outer = [update for update in _updates if update is not self and update._thread == self._thread]
+        for update in _updates:
+            if update is self:
                 break
-            if step._thread != self._thread and step._waits and self._shares(step):
-                held = any(map(borrowed_here, step._variables)) or any(step._shares(own) for own in outer)
+            if update._thread != self._thread and update._waits and self._shares(update):
+                held = any(map(borrowed_here, update._variables)) or any(update._shares(own) for own in outer)
                 if not held:
                     return False
         return True
 
-    def _shares(self, other: UpdateStep) -> bool:
+    def _shares(self, other: VariableUpdate) -> bool:
         return not {*map(id, self._variables)}.isdisjoint(map(id, other._variables))
 
     def _raise_if_deadlocked(self, holder: Any) -> None:
@@ -159,8 +159,8 @@ class UpdateStep:
             return
         waiting, changed = {self._thread}, True
         while changed:
-            held = [step for step in _steps if step._thread in waiting and not step._waits]
-            more = {s._thread for s in _steps if s._waits and s is not self and any(map(s._shares, held))}
+            held = [update for update in _updates if update._thread in waiting and not update._waits]
+            more = {s._thread for s in _updates if s._waits and s is not self and any(map(s._shares, held))}
             changed = not more <= waiting
             waiting |= more
         if holder.thread in waiting:
@@ -208,7 +208,7 @@ def value_of(variable: Any) -> EagerTensor | None:
 
 
 def values_of(variables: Sequence[Any]) -> list[EagerTensor]:
-    """A consistent snapshot of the variables: with all changes of a step, or none of them.
+    """A consistent snapshot of the variables: with all changes of an update, or none of them.
 
     Raises:
         FailedPreconditionError: a variable has no value.
@@ -238,8 +238,8 @@ def assign(variable: Any, tensor: EagerTensor) -> None:
     if value_of(variable) is None:
         variable._tensor = tensor
         return
-    step = UpdateStep([variable])
-    with step.running, step as (lock,):
+    update = VariableUpdate([variable])
+    with update.running, update as (lock,):
         lock.tensor = placed_like(tensor, lock.tensor)
 
 
@@ -249,10 +249,10 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
     ``rule`` may be called more than once.
 
     Raises:
-        FailedPreconditionError: as for :class:`UpdateStep`.
+        FailedPreconditionError: as for :class:`VariableUpdate`.
     """
-    step = UpdateStep([variable])
-    with step.running, step as (lock,):
+    update = VariableUpdate([variable])
+    with update.running, update as (lock,):
         while True:
             before = lock.tensor
             after = owned(placed_like(rule(before), before))
@@ -280,7 +280,7 @@ def borrowable(variable: Any) -> None:
     _borrowable[id(variable)] = variable
 
 
-_steps: Final[list[UpdateStep]] = []
+_updates: Final[list[VariableUpdate]] = []
 _borrowable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 
 
@@ -293,7 +293,7 @@ def _pauses() -> Iterator[float]:
 
 def _read(variables: Sequence[Any]) -> list[EagerTensor | None]:
     resolve_initial_values(variables)
-    with _lock.lock:  # steps end under it, and compiled code doesn't borrow tensors referenced here
+    with _lock.lock:  # updates end under it, and compiled code doesn't borrow tensors referenced here
         contents = [slot_content(v) for v in variables]
         tensors = [x.tensor if type(x) is WriteLock else x for x in contents]
     return [_finished(v, t) for v, t in zip(variables, tensors, strict=True)]
@@ -373,8 +373,8 @@ def _after_fork_in_child() -> None:
         if type(borrowed) is EagerTensor and not borrowed_here(variable):
             variable._tensor = borrowed
             del variable._substitute
-    for step in [step for step in _steps if step.is_abandoned()]:
-        step.end()
+    for update in [update for update in _updates if update.is_abandoned()]:
+        update.end()
     _after_fork()
 
 

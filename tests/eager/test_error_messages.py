@@ -12,7 +12,7 @@ from error_cases import ErrorCases, Frames
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.eager import updates
-from dualflow.eager.updates import UpdateStep
+from dualflow.eager.updates import VariableUpdate
 
 V, M, ONE = df.constant([1.0, 2.0]), df.ones([2, 2]), df.constant(1.0)
 autodiff = df.autodiff
@@ -101,16 +101,16 @@ def waited_for():
     a, b = df.Variable(0.0), df.Variable(0.0)
 
     def other():
-        step = UpdateStep([b])
-        with step.running, step:
+        update = VariableUpdate([b])
+        with update.running, update:
             a.assign(1.0)
 
     thread = threading.Thread(target=other)
     try:
-        step = UpdateStep([a])
-        with step.running, step:
+        update = VariableUpdate([a])
+        with update.running, update:
             thread.start()
-            while len(updates._steps) < 3:
+            while len(updates._updates) < 3:
                 pass
             b.assign(1.0)
     finally:

@@ -17,7 +17,7 @@ import pytest
 import dualflow as df
 from dualflow.compat import v1
 from dualflow.eager import updates
-from dualflow.eager.updates import UpdateStep
+from dualflow.eager.updates import VariableUpdate
 
 THREADS = 8
 SIZES = [1, 100_000]
@@ -48,9 +48,9 @@ def together(*works: Callable[[], object]) -> None:
 
 @contextmanager
 def changing(variables: list[Any]) -> Iterator[list[Any]]:
-    """A step over ``variables``."""
-    step = UpdateStep(variables)
-    with step.running, step as claims:
+    """An update of ``variables``."""
+    update = VariableUpdate(variables)
+    with update.running, update as claims:
         yield claims
 
 
@@ -195,8 +195,8 @@ def test_interrupted_changes_leave_the_variable_free():
             try:
                 signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 30))
                 for _ in range(50):
-                    step = UpdateStep([v])
-                    with step.running, step as (claim,):
+                    update = VariableUpdate([v])
+                    with update.running, update as (claim,):
                         claim.tensor = claim.tensor + 1.0
                     add_one(v)
             except KeyboardInterrupt:
@@ -255,7 +255,7 @@ def test_a_step_that_fails_leaves_the_value():
 
 def waiting(count: int) -> None:
     """Waits until `count` steps are running or queued."""
-    while len(updates._steps) < count:
+    while len(updates._updates) < count:
         pass
 
 
@@ -307,14 +307,14 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
 import os, signal, threading
 import numpy as np
 import dualflow as df
-from dualflow.eager.updates import UpdateStep
+from dualflow.eager.updates import VariableUpdate
 
 v = df.Variable(np.ones(10, np.float32))
 inside, done = threading.Event(), threading.Event()
 
 def hold():
-    step = UpdateStep([v])
-    with step.running, step as (claim,):
+    update = VariableUpdate([v])
+    with update.running, update as (claim,):
         inside.set()
         done.wait()
         claim.tensor = claim.tensor * 2.0

@@ -14,7 +14,7 @@ from dualflow.core.spans import span
 from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor, on_device
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.eager.updates import UpdateStep, WriteLock, commit, tensor_of
+from dualflow.eager.updates import VariableUpdate, WriteLock, commit, tensor_of
 from dualflow.function.calls.array_ownership import call_arrays, device_values
 from dualflow.graph.effect_log import EffectLog
 
@@ -96,14 +96,14 @@ def execute(
         device: whether inputs may be on the GPU, and the outputs stay there.
     """
     inputs, written = (*arguments, *sources.captured), sources.written
-    update: Callable[..., tuple[Any, ...]] = _update_on_device if device else _update
+    run: Callable[..., tuple[Any, ...]] = _run_on_device if device else _run
     effect_log = None if history is None else history.effect_log()
-    step = UpdateStep([inputs[i] for i in written], compiled=True)
+    update = VariableUpdate([inputs[i] for i in written], compiled=True)
     try:
         if not written:
-            return update(compiled, inputs, (), (), effect_log)
-        with step.running, step as locks:
-            return update(compiled, inputs, written, locks, effect_log)
+            return run(compiled, inputs, (), (), effect_log)
+        with update.running, update as locks:
+            return run(compiled, inputs, written, locks, effect_log)
     except BaseException as error:
         if history is None or effect_log is None:
             raise
@@ -111,7 +111,7 @@ def execute(
     raise recovered
 
 
-def _update(
+def _run(
     compiled: Compiled,
     inputs: Sequence[Any],
     written: Sequence[int],
@@ -128,7 +128,7 @@ def _update(
     return results
 
 
-def _update_on_device(
+def _run_on_device(
     compiled: DeviceExecutable,
     inputs: Sequence[Any],
     written: Sequence[int],

@@ -21,7 +21,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.locks import cached_attribute
 from dualflow.eager.device_tensor import placed_like
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import UpdateStep
+from dualflow.eager.updates import VariableUpdate
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.graph.effect_log import (
     Assigned,
@@ -96,8 +96,8 @@ class AssignmentHistory:
         recovery = _Recovery(error, effect_log)
         variables = {id(v): self._variable_of(v, arguments) for v in self._assigned}
         assigned = {id(v): v for v in variables.values()}
-        step = UpdateStep(list(assigned.values()))
-        with step.running, step as locks:
+        update = VariableUpdate(list(assigned.values()))
+        with update.running, update as locks:
             try:
                 self._run(recovery, arguments)
             finally:

@@ -23,7 +23,7 @@ from dualflow.core.dispatch import Engine
 from dualflow.core.locks import cached_attribute
 from dualflow.eager.engine import EagerEngine
 from dualflow.eager.recording import Recording
-from dualflow.eager.updates import UpdateStep, commit
+from dualflow.eager.updates import VariableUpdate, commit
 from dualflow.function.calls.call_form import REFUSED
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
@@ -145,9 +145,9 @@ class SpecialisedTrace:
         """The outputs, by a call of the forward graph that the tape of ``engine`` records as one op."""
         written = pair.written
         call = TapedCall(pair, self._history.effect_log())
-        step = UpdateStep([sources[i] for i in written], compiled=True)
+        update = VariableUpdate([sources[i] for i in written], compiled=True)
         try:
-            with step.running, step as locks:
+            with update.running, update as locks:
                 tensors = tuple([dispatch.operand(engine, x) for x in sources])
                 attrs = {"call": call}
                 results: Sequence[Any]
