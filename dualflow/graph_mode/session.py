@@ -21,7 +21,7 @@ from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 from dualflow.graph_mode.graph_def import GraphDef
 from dualflow.graph_mode.growth_warning import Growth
 from dualflow.graph_mode.run_metadata import RunMetadata
-from dualflow.graph_mode.run_plan import RunPlan, plan, session_variable
+from dualflow.graph_mode.run_plan import RunPlan, log_placement, plan, session_variable
 from dualflow.graph_mode.run_request import Request, resolve_request
 from dualflow.graph_mode.running_session import SessionState, SessionVariable, running
 
@@ -38,7 +38,8 @@ class Session:
     Args:
         target: TensorFlow's, and ignored.
         graph: the graph; by default the current default graph.
-        config: TensorFlow's, and ignored.
+        config: TensorFlow's; ``log_device_placement`` prints each op with its device to stderr when it is
+            compiled, and all else is ignored.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -58,6 +59,7 @@ class Session:
         self._lock = threading.RLock()
         self._closed = False
         self._blocks: list[ExitStack] = []
+        self._logs_placement = bool(getattr(config, "log_device_placement", False))
 
     def __enter__(self) -> Self:
         block = ExitStack()
@@ -207,6 +209,8 @@ class Session:
         if len(request.plans) >= _MAX_CACHED:
             del request.plans[next(iter(request.plans))]
         request.plans[shapes] = run_plan
+        if self._logs_placement:
+            log_placement(run_plan.compiled, self.graph.engine.on_device)
         return run_plan
 
     def _session_variable(self, variable: Any) -> SessionVariable:

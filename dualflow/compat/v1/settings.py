@@ -51,7 +51,10 @@ class GraphOptions:
 
 @dataclass(slots=True)
 class ConfigProto:
-    """The configuration of TensorFlow's sessions, which ``Session(config=...)`` accepts and ignores.
+    """The configuration of TensorFlow's sessions, for ``Session(config=...)``.
+
+    With ``log_device_placement`` a session prints each op with its device to stderr when it compiles the op.
+    All else is accepted and ignored.
 
     >>> from dualflow.compat import v1
     >>> config = v1.ConfigProto(allow_soft_placement=True)

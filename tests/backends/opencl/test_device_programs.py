@@ -117,6 +117,19 @@ def test_a_model_is_fitted_by_hand_on_the_gpu() -> None:
     np.testing.assert_allclose([w.numpy(), b.numpy()], [3.0, 2.0], rtol=1e-2)
 
 
+def test_a_session_prints_the_device_of_each_op(capfd: pytest.CaptureFixture[str]) -> None:
+    for device, expected in (("/gpu:0", ["CPU:0", "GPU:0"]), ("/cpu:0", ["CPU:0", "CPU:0"])):
+        with df.Graph().as_default(), df.device(device):
+            x = v1.placeholder(df.float32, [3])
+            y = df.exp(df.sort(x))
+            with v1.Session(config=v1.ConfigProto(log_device_placement=True)) as session:
+                session.run(y, {x: [3.0, 1.0, 2.0]})
+                session.run(y, {x: [1.0, 1.0, 2.0]})
+        lines = capfd.readouterr().err.splitlines()
+        assert [line.partition(":")[0] for line in lines] == ["sort", "exp"]
+        assert [line[-5:] for line in lines] == expected
+
+
 def test_a_session_runs_a_graph_with_a_block_on_the_gpu() -> None:
     with df.Graph().as_default():
         with df.device("/gpu:0"):
@@ -133,6 +146,7 @@ def test_a_session_runs_a_graph_with_a_block_on_the_gpu() -> None:
                 result, _ = session.run([y, train], {x: batch})
                 np.testing.assert_allclose(result, batch @ before, rtol=1e-6)
                 np.testing.assert_allclose(session.run(w), before - 0.1 * rows, rtol=1e-6)
+            session.run(train, {x: batch})  # its constants are on the device afterwards
             moved = current_device().transferred
             session.run(train, {x: batch})
             assert current_device().transferred - moved == batch.nbytes  # the variable is on the device
