@@ -65,13 +65,13 @@ class GatherIterator(StatelessIterator):
         super().__init__(numbers)
         self._gather = gather
         self._size = size
-        self._least = size if drop_remainder else 1
+        self._min_size = size if drop_remainder else 1
 
     def next(self, count: int) -> Sequence[Item]:
         batches: list[Item] = []
         while len(batches) < count:
             indices = self._upstream.next(self._size)
-            if len(indices) < self._least:
+            if len(indices) < self._min_size:
                 break
             batches.append(tuple(self._gather(indices)))
         return batches
@@ -83,13 +83,13 @@ class BatchIterator(StatelessIterator):
     def __init__(self, stage: BatchStage, upstream: StageIterator) -> None:
         super().__init__(upstream)
         self._stage = stage
-        self._least = stage.size if stage.drop_remainder else 1
+        self._min_size = stage.size if stage.drop_remainder else 1
 
     def next(self, count: int) -> Sequence[Item]:
         batches: list[Item] = []
         for _ in range(count):
             items = self._upstream.next(self._stage.size)
-            if len(items) < self._least:
+            if len(items) < self._min_size:
                 break
             batches.append(self.batch(items))
         return batches
@@ -138,13 +138,13 @@ class PaddedBatchIterator(StatelessIterator):
     def __init__(self, stage: PaddedBatchStage, upstream: StageIterator) -> None:
         super().__init__(upstream)
         self._stage = stage
-        self._least = stage.size if stage.drop_remainder else 1
+        self._min_size = stage.size if stage.drop_remainder else 1
 
     def next(self, count: int) -> Sequence[Item]:
         stage, batches = self._stage, []
         for _ in range(count):
             items = self._upstream.next(stage.size)
-            if len(items) < self._least:
+            if len(items) < self._min_size:
                 break
             components = enumerate(zip(columns(items), stage.shapes, stage.fills, strict=True))
             batches.append(tuple([self._padded(i, *component) for i, component in components]))

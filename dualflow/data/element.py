@@ -28,7 +28,7 @@ Item: TypeAlias = tuple[Any, ...]
 
 
 class AbstractDataset(AbstractSource):
-    """The base of datasets, for code below them; a dataset may be a leaf of another one's elements."""
+    """The type of datasets, for modules that :class:`Dataset` depends on; also a leaf of elements."""
 
     __slots__ = ()
     element_spec: Any
@@ -102,7 +102,7 @@ def wrapped(leaf: Any) -> Any:
     return wrap(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
-def single(spec: Any) -> ElementLayout:
+def single_tensor_layout(spec: Any) -> ElementLayout:
     """The layout of elements that are single tensors."""
     return ElementLayout(LEAF, (spec,))
 

@@ -38,11 +38,11 @@ class Epochs:
             self.next += 1
         return number
 
-    def restore(self, seeds: Sequence[int], following: int) -> None:
+    def restore(self, seeds: Sequence[int], next_epoch: int) -> None:
         """Set the seeds and the number of the next epoch to those of a saved state."""
         with _lock.lock:
             self._log_change(restored=True)
-            self.seeds, self.next = list(seeds), following
+            self.seeds, self.next = list(seeds), next_epoch
 
     def _log_change(self, restored: bool = False) -> None:
         changes = _changes.get()
@@ -53,7 +53,11 @@ class Epochs:
 
 @dataclass(slots=True)
 class _Change:
-    """The epochs before a block of :func:`restoring_epochs` changed them, and whether it restored them."""
+    """The seeds and the number of an :class:`Epochs` at the first change in :func:`restoring_epochs`.
+
+    Attributes:
+        restored: whether the block has set them to those of a saved state.
+    """
 
     epochs: Epochs
     seeds: list[int]

@@ -14,7 +14,7 @@ from dualflow.data.check_state import numbers, parts, wrong_state
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import MapIterator
-from dualflow.data.stage import AUTOTUNE, LOOK, StageIterator, State, UnaryStage
+from dualflow.data.stage import AUTOTUNE, SIGNAL_CHECK_SECONDS, StageIterator, State, UnaryStage
 
 _NUM_TIMED_CALLS: Final = 4
 _MIN_THREADED_SECONDS: Final = 1e-4
@@ -143,7 +143,7 @@ class ParallelMapIterator(StageIterator):
         calls = self._calls[:1] if self._stage.ordered else self._calls
         done: set[Future[Item]] = set()
         while not done:
-            done = wait([call.result for call in calls], LOOK, FIRST_COMPLETED).done
+            done = wait([call.result for call in calls], SIGNAL_CHECK_SECONDS, FIRST_COMPLETED).done
         return next(call for call in calls if call.result in done)
 
     def get_state(self) -> State:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dualflow.data.check_state import flag, parts
-from dualflow.data.stage import LOOK, Stage, StageIterator, State, UnaryStage
+from dualflow.data.stage import SIGNAL_CHECK_SECONDS, Stage, StageIterator, State, UnaryStage
 
 
 class _Outcome(NamedTuple):
@@ -49,7 +49,7 @@ class _BoundedQueue:
             while not self._outcomes:
                 if self._closed:
                     return None
-                self._changed.wait(LOOK)
+                self._changed.wait(SIGNAL_CHECK_SECONDS)
             outcome = self._outcomes.popleft()
             self._changed.notify()
             return outcome

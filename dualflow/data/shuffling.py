@@ -117,7 +117,7 @@ class ShuffleIterator(ReplayedIterator):
     def set_state(self, state: State) -> None:
         if not isinstance(state, list | tuple) or len(state) not in (5, 6):
             raise wrong_state(state, "a list of 5")
-        seeds, epoch, following, *place = state
+        seeds, epoch, next_epoch, *place = state
         self._epoch = number(epoch)
-        self._stage.epochs.restore(numbers(parts(seeds, 2)), number(following))
+        self._stage.epochs.restore(numbers(parts(seeds, 2)), number(next_epoch))
         super().set_state(place)

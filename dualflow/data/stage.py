@@ -27,8 +27,8 @@ INFINITE_CARDINALITY: Final = INFINITE
 UNKNOWN_CARDINALITY: Final = UNKNOWN
 AUTOTUNE: Final = -1
 """The number of threads, or the size of a buffer, that the pipeline chooses itself."""
-LOOK: Final = 0.1
-"""Seconds between checks for signals in a wait: Python misses one that arrives just before it begins."""
+SIGNAL_CHECK_SECONDS: Final = 0.1
+"""The longest wait: Python handles a signal that arrives just before a wait only after it."""
 
 
 class StageIterator(ABC):
@@ -53,7 +53,7 @@ class StageIterator(ABC):
         """Go to a position, forwards or backwards.
 
         Raises:
-            InvalidArgumentError: no iterator over such a stage returns the state; this one is unusable then.
+            InvalidArgumentError: the state is not one of such an iterator, which can't be used afterwards.
         """
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class Stage(ABC):
         """The layout of its elements."""
 
     def check_layout(self) -> None:
-        """Raise the error of :attr:`layout` if the elements are none that this stage can process."""
+        """Raise an error if this stage can't process the elements of its source."""
         _ = self.layout
 
     @property

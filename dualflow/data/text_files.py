@@ -18,7 +18,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import file_name, positive, whole_number
 from dualflow.data.dataset import Dataset
-from dualflow.data.element import ElementLayout, Item, leaf_array, single
+from dualflow.data.element import ElementLayout, Item, leaf_array, single_tensor_layout
 from dualflow.data.file_opening import Opener, opener_of
 from dualflow.data.functions import is_tracing_layout
 from dualflow.data.sources import FunctionIterator
@@ -169,7 +169,7 @@ class FilesStage(Stage):
 
     @property
     def layout(self) -> ElementLayout:
-        return single(TensorSpec([], as_dtype("string")))
+        return single_tensor_layout(TensorSpec([], as_dtype("string")))
 
     @property
     def cardinality(self) -> int:

@@ -334,7 +334,7 @@ def test_an_assignment_happens_only_when_it_is_fetched(graph: v1.Graph, session:
 @pytest.mark.parametrize(
     ("change", "expected"), [(v1.assign, 3.0), (v1.assign_add, 13.0), (v1.assign_sub, 7.0)]
 )
-def test_assignments_answer_the_new_value(session: v1.Session, change: Any, expected: float) -> None:
+def test_assignments_return_the_new_value(session: v1.Session, change: Any, expected: float) -> None:
     w = v1.Variable(10.0)
     session.run(v1.global_variables_initializer())
     assert session.run(change(w, 3.0)) == expected

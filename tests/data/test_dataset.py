@@ -48,12 +48,12 @@ def test_range_has_the_dtype_requested() -> None:
     assert Dataset.range(2, output_type=df.float32).element_spec == df.TensorSpec([], df.float32)
 
 
-def test_a_generator_is_begun_for_each_run() -> None:
+def test_a_generator_is_called_for_each_iteration() -> None:
     dataset = Dataset.from_generator(lambda n: range(int(n)), df.int32, args=(3,))
     assert elements(dataset) == elements(dataset) == [0, 1, 2]
 
 
-def test_a_generator_gives_structures() -> None:
+def test_a_generator_yields_structures() -> None:
     spec = {"x": df.TensorSpec([None], df.float32), "n": df.TensorSpec([], df.int64)}
     dataset = Dataset.from_generator(lambda: iter([{"x": [1.0], "n": 2}]), output_signature=spec)
     assert dataset.element_spec == spec
@@ -118,7 +118,7 @@ def test_every_order_of_a_full_buffer_is_about_as_likely() -> None:
     assert min(counts) > 60  # of 100; fewer has a probability below 1e-5
 
 
-def test_each_run_is_reshuffled_unless_that_is_off() -> None:
+def test_each_iteration_is_reshuffled_unless_that_is_off() -> None:
     again = Dataset.range(30).shuffle(30, seed=1)
     assert elements(again) != elements(again)
     once = Dataset.range(30).shuffle(30, seed=1, reshuffle_each_iteration=False)
@@ -226,7 +226,7 @@ def test_elements_of_which_only_the_dtype_is_known_are_traced_as_they_come() -> 
     assert int(dataset.reduce(0, lambda s, x: s + x)) == 6
 
 
-def test_functions_of_map_may_give_datasets() -> None:
+def test_functions_of_map_may_return_datasets() -> None:
     assert [elements(d) for d in Dataset.range(3).map(lambda x: Dataset.range(x))] == [[], [0], [0, 1]]
 
 
@@ -343,7 +343,7 @@ def test_len_is_the_cardinality() -> None:
     assert bool(Dataset.range(0))
 
 
-def test_numpy_iterators_give_numpys_own() -> None:
+def test_numpy_iterators_return_arrays_and_scalars_of_numpy() -> None:
     batches = list(Dataset.range(3).batch(2).as_numpy_iterator())
     assert [type(x) for x in batches] == [np.ndarray, np.ndarray]
     assert type(next(Dataset.range(3).as_numpy_iterator())) is np.int64

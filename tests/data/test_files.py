@@ -27,7 +27,7 @@ def elements(dataset: Any) -> list[Any]:
 
 
 def counted(calls: list[int], n: int = 4) -> Any:
-    """A dataset that notes when its elements are made."""
+    """A dataset that records each element in ``calls`` when it is computed."""
 
     def note(x: Any) -> Any:
         calls.append(int(x))
@@ -40,7 +40,7 @@ def counted(calls: list[int], n: int = 4) -> Any:
 
 
 @pytest.mark.parametrize("in_file", [False, True])
-def test_a_cache_makes_elements_once(tmp_path: Path, in_file: bool) -> None:
+def test_a_cache_computes_elements_once(tmp_path: Path, in_file: bool) -> None:
     calls: list[int] = []
     dataset = counted(calls).cache(tmp_path / "squares" if in_file else "")
     assert elements(dataset) == elements(dataset) == elements(dataset.repeat(2))[:4] == [0, 1, 4, 9]
@@ -48,7 +48,7 @@ def test_a_cache_makes_elements_once(tmp_path: Path, in_file: bool) -> None:
 
 
 @pytest.mark.parametrize("in_file", [False, True])
-def test_a_run_that_is_left_keeps_nothing(tmp_path: Path, in_file: bool) -> None:
+def test_an_iteration_that_is_left_caches_nothing(tmp_path: Path, in_file: bool) -> None:
     calls: list[int] = []
     dataset = counted(calls).cache(tmp_path / "squares" if in_file else "")
     for _ in dataset:

@@ -189,7 +189,7 @@ def test_sampling_ends_with_the_datasets_that_have_a_weight() -> None:
     assert sorted(elements(sampled)) == [0, 1, 2, 20, 21, 22]
 
 
-def test_random_numbers_are_the_same_in_each_run_and_spread() -> None:
+def test_random_numbers_are_the_same_in_each_iteration_and_spread() -> None:
     numbers = Dataset.random(seed=3).take(500)
     result = elements(numbers)
     assert result == elements(numbers)
@@ -197,7 +197,7 @@ def test_random_numbers_are_the_same_in_each_run_and_spread() -> None:
     assert 2**32 - 2**27 < max(result) < 2**32
 
 
-def test_errors_are_left_out_where_that_is_wished() -> None:
+def test_ignore_errors_skips_elements_that_fail() -> None:
     inverse = Dataset.from_tensor_slices([1.0, 0.0, 4.0]).map(
         lambda x: df.debugging.check_numerics(1.0 / x, "infinite")
     )

@@ -110,7 +110,7 @@ def test_epochs_after_a_restored_one_are_the_same() -> None:
     assert losses(saved, 2)[1] == expected
 
 
-def test_a_generators_place_is_how_many_it_gave() -> None:
+def test_the_state_of_a_generator_is_the_number_of_elements_read() -> None:
     dataset = Dataset.from_generator(lambda: iter(range(5)), df.int32)
     iterator = iter(dataset)
     next(iterator)
@@ -172,7 +172,7 @@ def test_a_wrong_state_is_refused_and_the_dataset_stays_as_it_is(place: Any) -> 
     assert [[plain(x) for x in iterator], [plain(x) for x in dataset]] == expected
 
 
-def test_an_error_while_elements_are_made_again_leaves_the_iterator_where_it_is() -> None:
+def test_an_error_while_elements_are_recomputed_leaves_the_iterator_where_it_is() -> None:
     fails: list[int] = []
 
     def check(x: Any) -> Any:

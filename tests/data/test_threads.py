@@ -60,7 +60,7 @@ def pipeline(request: pytest.FixtureRequest) -> Any:
     return PIPELINES[request.param]
 
 
-def test_all_elements_come(pipeline: Any, assert_all_end: Callable[[], None]) -> None:
+def test_all_elements_are_returned(pipeline: Any, assert_all_end: Callable[[], None]) -> None:
     received = [int(x) for x in pipeline(Dataset.range(20))]
     shift = min(received)
     assert sorted(received) == [x + shift for x in range(20)]

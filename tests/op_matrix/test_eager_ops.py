@@ -236,7 +236,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("case", [case for case in PLAIN if case is not None], ids=str)
-def test_other_dtypes_are_refused_or_answered_alike_now_and_in_a_graph(case):
+def test_other_dtypes_are_refused_or_computed_alike_eagerly_and_in_a_graph(case):
     """Graphs use the spec rule, the eager engine the kernel: they must accept the same inputs."""
     check_each(DTYPES, lambda dtype: check_other_dtype(case, dtype))
 

@@ -1,4 +1,4 @@
-"""The base of the classes of dataset methods: a dataset wraps a stage, and methods add stages."""
+"""The base class of the mixins with the methods of datasets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.data.stage import Stage
 
 
 class DatasetBase(AbstractDataset):
-    """The base of the classes with the methods of datasets: it has the last stage of a pipeline.
+    """The base class of the mixins with the methods of datasets: it wraps the last stage of a pipeline.
 
     Attributes:
         stage: the last stage of its pipeline.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import entries, whole_number
 from dualflow.data.choosing import ChooseStage, RandomRows
-from dualflow.data.element import leaf_array, single
+from dualflow.data.element import leaf_array, single_tensor_layout
 from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.sources import RowsStage
@@ -23,6 +23,8 @@ from dualflow.function.errors import here
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
+
+_INTEGERS: Final = single_tensor_layout(TensorSpec([], int64))
 
 
 class ChoosingMethods(DatasetBase):
@@ -53,7 +55,7 @@ class ChoosingMethods(DatasetBase):
                 f"df.random.uniform in the function of a map.{here()}"
             )
         rows = RandomRows(_seeds(seed))
-        dataset: Self = cls.of(RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64))))
+        dataset: Self = cls.of(RowsStage(rows=rows, count=INFINITE, elements=_INTEGERS))
         return dataset
 
     @classmethod
@@ -79,9 +81,7 @@ class ChoosingMethods(DatasetBase):
         >>> [int(x) for x in D.choose_from_datasets([D.range(3), D.range(10, 13)], D.range(2).repeat(2))]
         [0, 10, 1, 11]
         """
-        if not isinstance(choice_dataset, DatasetBase) or choice_dataset.stage.layout != single(
-            TensorSpec([], int64)
-        ):
+        if not isinstance(choice_dataset, DatasetBase) or choice_dataset.stage.layout != _INTEGERS:
             raise DTypeError(
                 f"choice_dataset must be a dataset of int64 scalars, not {choice_dataset!r}.{here()}"
             )
@@ -143,7 +143,7 @@ class ChoosingMethods(DatasetBase):
         # without those that are never drawn: the others' end would be waited for forever
         drawn = [d for d, probability in zip(datasets, probabilities, strict=True) if probability]
         rows = RandomRows(_seeds(seed), tuple(filter(None, probabilities)))
-        choices = RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64)))
+        choices = RowsStage(rows=rows, count=INFINITE, elements=_INTEGERS)
         return cls._choose(drawn, choices, stop_on_empty_dataset)
 
     @classmethod

@@ -19,7 +19,7 @@ from dualflow.data.element import (
     layout_of_spec,
     leaf_array,
     leaf_spec,
-    single,
+    single_tensor_layout,
     without_first_axis,
 )
 from dualflow.data.methods.base import DatasetBase
@@ -181,7 +181,7 @@ class CreationMethods(DatasetBase):
             )
         rows = ProgressionRows(numbers, number_type.dtype)
         length = len(numbers) if count is None else count
-        layout = single(TensorSpec([], number_type))
+        layout = single_tensor_layout(TensorSpec([], number_type))
         dataset: Self = cls.of(RowsStage(rows=rows, count=length, elements=layout))
         return dataset
 

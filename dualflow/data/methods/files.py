@@ -13,7 +13,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import file_name, whole_number
-from dualflow.data.element import layout_of_spec, leaf_array, single
+from dualflow.data.element import layout_of_spec, leaf_array, single_tensor_layout
 from dualflow.data.element_files import FileRows, write_elements
 from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import DatasetBase
@@ -70,7 +70,7 @@ class FileMethods(DatasetBase):
                 f"No files matched pattern: {', '.join(map(file_name, patterns))}.{here()}"
             )
         rows = np.array(names, object)
-        layout = single(TensorSpec([], as_dtype("string")))
+        layout = single_tensor_layout(TensorSpec([], as_dtype("string")))
         stage: Stage = RowsStage(rows=ArrayRows((rows,)), count=len(names), elements=layout)
         if shuffle is not False:
             epochs = Epochs(None if seed is None else whole_number(seed, "seed"))

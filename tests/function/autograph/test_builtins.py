@@ -50,7 +50,7 @@ VECTOR = np.array([3, 1, 2])
         ("[i * v for i, v in enumerate(x, 1)]", [3, 2, 6]),
     ],
 )
-def test_built_in_functions_answer_as_in_python(call, expected, tmp_path, load):
+def test_built_in_functions_return_what_python_s_do(call, expected, tmp_path, load):
     head = "import functools\n\ndef f(x):\n    if x[0] > 100:\n        x = x * 0\n"
     f = load(tmp_path, f"{head}    return {call}\n")
     compiled = df.function(f)

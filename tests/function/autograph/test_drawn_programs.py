@@ -136,7 +136,7 @@ def seeds(count: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", seeds(24))
-def test_a_program_of_integers_gives_one_answer_everywhere(seed, tmp_path, load):
+def test_a_program_of_integers_has_one_result_everywhere(seed, tmp_path, load):
     f = load(tmp_path, Writer(seed, INTEGERS).program())
     compiled = df.function(f)
     draw = random.Random(seed)
@@ -161,7 +161,7 @@ def around(f):
 
 
 @pytest.mark.parametrize("seed", seeds(10))
-def test_a_program_of_floats_gives_one_answer_and_one_gradient_everywhere(seed, tmp_path, load):
+def test_a_program_of_floats_has_one_result_and_one_gradient_everywhere(seed, tmp_path, load):
     f = load(tmp_path, Writer(seed, FLOATS).program())
     draw = random.Random(seed)
     compiled, inside = df.function(f), df.function(around(f))
@@ -176,7 +176,7 @@ def test_a_program_of_floats_gives_one_answer_and_one_gradient_everywhere(seed, 
 
 
 @pytest.mark.parametrize("seed", seeds(8))
-def test_a_program_of_vectors_gives_one_answer_and_one_gradient_everywhere(seed, tmp_path, load):
+def test_a_program_of_vectors_has_one_result_and_one_gradient_everywhere(seed, tmp_path, load):
     f = load(tmp_path, Writer(seed, VECTORS).program(depth=2))
     draw = random.Random(seed)
     compiled, inside = df.function(f), df.function(around(f))

@@ -50,7 +50,7 @@ def test_compiled_results_equal_eager_ones(over, n):
 
 
 @pytest.mark.parametrize("n", LENGTHS)
-def test_compiled_gradients_are_those_of_now(over, n):
+def test_compiled_gradients_equal_eager_ones(over, n):
     x = rows(n)
 
     def gradient(f):
@@ -62,7 +62,7 @@ def test_compiled_gradients_are_those_of_now(over, n):
     np.testing.assert_allclose(gradient(df.function(over)), gradient(over), rtol=1e-12)
 
 
-def test_compiled_second_derivatives_are_those_of_now(over):
+def test_compiled_second_derivatives_equal_eager_ones(over):
     x = rows(MANY)
 
     def second(f):
@@ -106,7 +106,7 @@ def test_the_same_tensor_may_be_rows_and_outside():
     np.testing.assert_allclose(gradient(df.function(f)), gradient(f), rtol=1e-12)
 
 
-def test_complex_rows_have_the_same_gradients_as_now():
+def test_gradients_of_complex_rows_equal_eager_ones():
     x = df.constant(np.linspace(0, 1, MANY) + 1j)
 
     def gradient(f):

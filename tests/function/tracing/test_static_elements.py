@@ -51,7 +51,7 @@ def test_known_sizes_stay_known(name: str, make: str):
     np.testing.assert_allclose(result, f(X), rtol=1e-6)
 
 
-def test_a_size_left_to_reshape_is_open():
+def test_a_size_left_to_reshape_is_dynamic():
     shapes = []
 
     @df.function(input_signature=[df.TensorSpec([None, None, 3])])
@@ -64,7 +64,7 @@ def test_a_size_left_to_reshape_is_open():
     assert shapes == [(None, 3)]
 
 
-def test_a_negative_size_among_open_ones_is_refused_while_tracing():
+def test_a_negative_size_among_dynamic_ones_is_refused_while_tracing():
     with pytest.raises(df.errors.InvalidArgumentError, match="negative sizes"):
         df.function(
             lambda x: df.zeros(df.concat([df.shape(x)[:1], [-3]], 0)), input_signature=[df.TensorSpec([None])]
