@@ -10,6 +10,8 @@ import linecache
 import os
 import zlib
 from collections import Counter
+from collections.abc import Generator
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,39 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     number, count = map(int, part.split("/"))
     name = collection_path.relative_to(config.rootpath).as_posix()
     return None if zlib.crc32(name.encode()) % count == number - 1 else True
+
+
+class CollectsBackwards:
+    """A plugin of a process that collects the last file first, and orders the tests as other processes do.
+
+    In a fresh clone Python compiles each module that is imported, pytest rewrites each file of tests, and
+    Hypothesis reads the constants of each module. Two processes in the same order would do all of it twice;
+    in opposite orders each does one half, and reads what the other has written.
+    """
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        report = yield
+        if collector.nodeid in (
+            "",
+            *collector.config.args,
+        ):  # packages import their modules in their own order
+            report.result.reverse()
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        parts = groupby(items, key=lambda item: item.nodeid.partition("::")[0].split("/")[:2])
+        items[:] = chain.from_iterable(reversed([list(tests) for _, tests in parts]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every second process of pytest-xdist that runs the whole suite collect it backwards."""
+    process = getattr(config, "workerinput", {}).get("workerid", "gw0")
+    if int(process.removeprefix("gw")) % 2 == 1 and config.args == config.getini("testpaths"):
+        config.pluginmanager.register(CollectsBackwards())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

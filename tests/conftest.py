@@ -15,6 +15,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.runtime import switches
+from dualflow.ops.families import load_families
 
 pytest.register_assert_rewrite("error_cases")
 
@@ -24,6 +25,8 @@ if not os.environ.get("DUALFLOW_TESTS_LOAD_PROGRAMS"):
         parts = os.environ.get(switches.VARIABLE)
         at_first_read.setenv(switches.VARIABLE, f"{parts},programs" if parts else "programs")
         switches.named()
+
+load_families()  # tests of every op have the same ops in the same order, whichever files are collected first
 
 LLVM_FOLDERS = [Path(__file__).parent / folder for folder in ("backends/llvm", "schedule")]
 """Tests of the default backend, and of the plans of its compiled graphs."""

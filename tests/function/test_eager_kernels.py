@@ -16,13 +16,11 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.eager.engine import EAGER
 from dualflow.eager.kernel_slot import COMPILED_ABOVE
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.samples import Sample
 from dualflow.ops.testing.cases import draw
 
-load_families()
 pytestmark = pytest.mark.llvm
 MORE = COMPILED_ABOVE + 3
 RNG = np.random.default_rng(5)

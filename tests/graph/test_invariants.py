@@ -13,11 +13,8 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.ops import maths_reference
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Loop
 from dualflow.ops.record import REGISTRY
-
-load_families()
 
 T = 40
 random = np.random.default_rng(5)

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dualflow
-from dualflow.ops.families import load_families
 from dualflow.ops.record import REGISTRY
-
-load_families()
 
 ROOT = Path(dualflow.__file__).parent
 COMPILER = ("graph", "schedule", "backends")

@@ -18,12 +18,10 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, verify
 from dualflow.graph.parser import parse, parse_all
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY
 from dualflow.ops.testing.cases import Case, cases
 
-load_families()
 Traced = Callable[..., Graph]
 TWICE = """graph twice(%x: float32[2])
     %0: float32[2] = add(%x, %x)

@@ -78,6 +78,11 @@ CASES = [
 ]
 
 
+def test_the_ops_of_families_have_cases() -> None:
+    """Also if another file has imported this one first."""
+    assert {"relu", "cholesky", "fourier_transform", "lgamma"} < {case.op.name for case in CASES}
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _an_object_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Unless the environment names one, for several runs to share."""

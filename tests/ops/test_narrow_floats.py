@@ -22,11 +22,9 @@ from op_cases import check_each
 import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.dtypes import float32, promote
-from dualflow.ops.families import load_families
 from dualflow.ops.record import REGISTRY
 from dualflow.ops.testing.cases import Case, cases
 
-load_families()
 BRAIN = np.dtype(ml_dtypes.bfloat16)
 E5M2, E4M3 = df.dtypes.experimental.float8_e5m2, df.dtypes.experimental.float8_e4m3fn
 LAYOUTS = ("contiguous", "plain", "transposed", "empty", "scalar", "special values")

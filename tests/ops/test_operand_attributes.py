@@ -12,13 +12,11 @@ import pytest
 import dualflow as df
 from dualflow.graph.parser import parse
 from dualflow.ops.batching_rules import PER_ELEMENT
-from dualflow.ops.families import load_families
 from dualflow.ops.operand_attributes import apply_sized, has_operands, operand_form
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.testing.cases import draw
 
-load_families()
 RANDOM = np.random.default_rng(3)
 MATRIX = (Domain(-50, 50, "f", (4, 5)),)
 KEYS = (

@@ -18,13 +18,10 @@ from dualflow.graph.fused import reduction_kind_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops import maths_reference
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.ops.record import REGISTRY
 from dualflow.ops.testing.cases import Case, cases
 from dualflow.scalar import NotTraceable, ScalarFunction, ScalarOp, evaluate, trace
-
-load_families()
 
 
 def ops(function: ScalarFunction) -> list[ScalarOp]:

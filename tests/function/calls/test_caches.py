@@ -24,13 +24,11 @@ from dualflow.core.dtypes import of_array
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Opaque
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.samples import Sample
 from dualflow.ops.testing.cases import draw
 
-load_families()
 pytestmark = pytest.mark.llvm
 Array = np.ndarray[Any, Any]
 
