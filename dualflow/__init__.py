@@ -249,6 +249,7 @@ if TYPE_CHECKING:
     from dualflow.config.report import show_config as show_config
     from dualflow.core.device_names import DeviceSpec as DeviceSpec
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
+    from dualflow.core.program_logger import get_logger as get_logger
     from dualflow.core.registered_conversions import (
         register_tensor_conversion_function as register_tensor_conversion_function,
     )
@@ -372,6 +373,7 @@ _publish(
         "dualflow.config.report": "show_config",
         "dualflow.core.device_names": "DeviceSpec",
         "dualflow.core.narrow_floats": "bfloat16",
+        "dualflow.core.program_logger": "get_logger",
         "dualflow.core.registered_conversions": "register_tensor_conversion_function",
         "dualflow.core.string_arrays": "string",
         "dualflow.eager.clock": "timestamp",

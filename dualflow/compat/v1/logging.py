@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dualflow.core.namespace import publish as _publish
+from dualflow.core.program_logger import get_logger as get_logger
 
 DEBUG: Final = _logging.DEBUG
 ERROR: Final = _logging.ERROR
@@ -19,16 +20,6 @@ WARN: Final = _logging.WARNING
 
 _counters_lock: Final = threading.Lock()
 _counters: Final[defaultdict[str, Iterator[int]]] = defaultdict(itertools.count)
-
-
-def get_logger() -> _logging.Logger:
-    """The logger ``tensorflow``; if the program has configured no logging, it writes to stderr."""
-    logger = _logging.getLogger("tensorflow")
-    if not logger.handlers and not _logging.getLogger().handlers:
-        handler = _logging.StreamHandler()
-        handler.setFormatter(_logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
-        logger.addHandler(handler)
-    return logger
 
 
 def get_verbosity() -> int:

@@ -26,6 +26,7 @@ from dualflow.function.autograph import experimental as experimental
 from dualflow.function.autograph.do_not_convert import do_not_convert as do_not_convert
 from dualflow.function.autograph.source import to_code as to_code
 from dualflow.function.autograph.to_graph import to_graph as to_graph
+from dualflow.function.autograph.verbosity import set_verbosity as set_verbosity
 
-__all__ = ["do_not_convert", "experimental", "to_code", "to_graph"]
+__all__ = ["do_not_convert", "experimental", "set_verbosity", "to_code", "to_graph"]
 _publish(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,12 +16,14 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeErr
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.string_arrays import string
+from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.printing import format_array
+from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, static_int
-from dualflow.ops.text.mapping import common_shape, filled, of_strings, text_op
+from dualflow.ops.text.mapping import common_shape, filled, of_strings, text_op, words
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -113,6 +116,25 @@ def join(inputs: Iterable[TensorLike], separator: str = "", name: str | None = N
     return dispatch.current().apply(_JOIN, tensors, {"separator": _separator(separator)})
 
 
+def _rows_kernel(values: Array, lengths: Array, separator: bytes) -> Array:
+    remaining = iter(values.tolist())
+    return filled([separator.join(islice(remaining, n)) for n in lengths.tolist()], lengths.shape)
+
+
+_ROWS: Final = text_op(
+    "string_join_rows",
+    "The strings of each row, concatenated; the rows follow each other, and have these lengths.",
+    infer=lambda values, lengths, separator: TensorSpec.of(lengths.shape, string),
+    kernel=_rows_kernel,
+    samples=[
+        Sample(
+            (words(b"a", b"b", b"c"), Domain(kinds="i", shape=(3,), values=np.array([2, 0, 1], np.int64))),
+            {"separator": b"-"},
+        )
+    ],
+)
+
+
 def reduce_join(
     inputs: Iterable[TensorLike],
     axis: AxisLike | None = None,
@@ -123,9 +145,9 @@ def reduce_join(
     """The strings along some axes, concatenated.
 
     Args:
-        inputs: strings of any shape.
+        inputs: strings of any shape, which may be ragged.
         axis: an integer or a list: the elements along the first of the axes are adjacent. None for all axes,
-            from the last to the first.
+            from the last to the first. Of a ragged tensor the last one, or None.
         keepdims: whether the axes stay, with size 1.
         separator: a Python string between the strings.
 
@@ -134,13 +156,15 @@ def reduce_join(
 
     Raises:
         OutOfRangeError: an axis is out of range.
-        InvalidArgumentError: an axis occurs twice.
+        InvalidArgumentError: an axis occurs twice, or is not the last of a ragged tensor.
         DTypeError: ``inputs`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1, separator="-").numpy()
     array([b'a-b', b'c-d'], dtype=object)
     """
+    if isinstance(inputs, RaggedRows):
+        return _joined_rows(inputs, axis, _separator(separator), keepdims=bool(keepdims))
     x = of_strings(inputs, "reduce_join")
     count = len(x.shape)
     axes = tuple(range(count))[::-1] if axis is None else ints(axis, "axis")
@@ -152,6 +176,24 @@ def reduce_join(
         raise InvalidArgumentError(f"reduce_join is given an axis twice: {axes}; name each once.")
     attrs = {"axes": axes, "keepdims": bool(keepdims), "separator": _separator(separator)}
     return dispatch.current().apply(_REDUCE, (x,), attrs)
+
+
+def _joined_rows(rows: Any, axis: Any, separator: bytes, *, keepdims: bool) -> Any:
+    """The strings of a ragged tensor along its last axis, or along all for None, concatenated."""
+    last = len(rows.shape) - 1
+    if axis is None:
+        joined = _joined_rows(rows, last, separator, keepdims=keepdims)
+        return reduce_join(joined, None, keepdims, separator.decode())
+    if ints(axis, "axis") not in ((last,), (-1,)):
+        raise InvalidArgumentError(
+            f"reduce_join joins a ragged tensor along its last axis, {last}, not {axis}; join x.to_tensor()."
+        )
+    if isinstance(rows.values, RaggedRows) or len(rows.values.shape) > 1:
+        return rows.with_values(reduce_join(rows.values, -1, keepdims, separator.decode()))
+    joined = dispatch.current().apply(
+        _ROWS, (of_strings(rows.values, "reduce_join"), rows.row_lengths()), {"separator": separator}
+    )
+    return expand_dims(joined, 1) if keepdims else joined
 
 
 def format(

@@ -97,7 +97,7 @@ def split(
     def parts(x: Any) -> Any:
         return dispatch.current().apply(_SPLIT, (x, separator), {"most": most})
 
-    return _rows_of_parts(input, parts, "split")
+    return rows_of_parts(input, parts, "split")
 
 
 def bytes_split(input: TensorLike, name: str | None = None) -> Any:
@@ -116,18 +116,18 @@ def bytes_split(input: TensorLike, name: str | None = None) -> Any:
     >>> df.strings.bytes_split("abc").numpy()
     array([b'a', b'b', b'c'], dtype=object)
     """
-    return _rows_of_parts(input, lambda x: dispatch.current().apply(_BYTES, (x,), {}), "bytes_split")
+    return rows_of_parts(input, lambda x: dispatch.current().apply(_BYTES, (x,), {}), "bytes_split")
 
 
-def _rows_of_parts(input: Any, parts: Callable[[Any], Any], name: str) -> Any:
+def rows_of_parts(input: Any, parts: Callable[[Any], Any], name: str) -> Any:
     """The parts of each string, which ``parts`` returns with their numbers for any tensor of strings."""
     if isinstance(input, RaggedRows):
-        return input.with_flat_values(_rows_of_parts(input.flat_values, parts, name))
+        return input.with_flat_values(rows_of_parts(input.flat_values, parts, name))
     x = of_strings(input, name)
     rank = len(x.shape)
     if rank > 1:
         rows = RaggedTensor.from_tensor(x, ragged_rank=rank - 1)
-        return rows.with_flat_values(_rows_of_parts(rows.flat_values, parts, name))
+        return rows.with_flat_values(rows_of_parts(rows.flat_values, parts, name))
     values, counts = parts(x)
     if not rank:
         return values

@@ -11,6 +11,50 @@ S = df.strings
 AB = df.constant(["a", "b"])
 
 CASES = {
+    "an axis of rows": (
+        lambda: S.reduce_join(df.ragged.constant([["a"]]), axis=0),
+        InvalidArgumentError,
+        "its last axis, 1, not 0",
+        "join x.to_tensor",
+    ),
+    "bytes that are no text": (
+        lambda: S.unicode_decode(b"a\xff", "UTF-8", errors="strict"),
+        InvalidArgumentError,
+        "is not UTF-8: .* at byte 1",
+        'errors="replace"',
+    ),
+    "integers that are no code points": (
+        lambda: S.unicode_encode([-1], "UTF-8", errors="strict"),
+        InvalidArgumentError,
+        "-1 is no code point",
+        "replace",
+    ),
+    "a replacement": (
+        lambda: S.unicode_split("a", "UTF-8", replacement_char=-1),
+        InvalidArgumentError,
+        "replacement_char is a code point of Unicode, not -1",
+    ),
+    "an encoding of code points": (
+        lambda: S.unicode_encode([97], "US-ASCII"),
+        InvalidArgumentError,
+        "'UTF-32-BE', not 'US-ASCII'",
+    ),
+    "a single code point": (
+        lambda: S.unicode_encode(97, "UTF-8"),
+        InvalidArgumentError,
+        "not a scalar",
+        r"use \[x\]",
+    ),
+    "the width of n-grams": (lambda: S.ngrams(AB, 0), InvalidArgumentError, "at least 1, not 0"),
+    "no widths of n-grams": (lambda: S.ngrams(AB, []), InvalidArgumentError, "at least 1"),
+    "a pad of no text": (lambda: S.ngrams(AB, 2, pad_values=(1, 2)), DTypeError, "a pair of strings or None"),
+    "the width of pads": (
+        lambda: S.ngrams(AB, 2, pad_values="_", padding_width=0),
+        InvalidArgumentError,
+        "padding_width is at least 1",
+        "leave pad_values out",
+    ),
+    "n-grams of a scalar": (lambda: S.ngrams("a", 2), InvalidArgumentError, "not a scalar", "data"),
     "a template of no text": (
         lambda: S.format(1, "a"),
         DTypeError,

@@ -1,0 +1,386 @@
+"""Code points and characters of strings, which are decoded, encoded, split and converted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.dtypes import int32, int64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.string_arrays import string
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.creation import convert_to_tensor, fill, ones_like
+from dualflow.ops.ragged.ragged_rows import RaggedRows
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.shapes import shape as shape_of
+from dualflow.ops.static import static_int
+from dualflow.ops.text.mapping import filled, one_of, text_op, words
+from dualflow.ops.text.splitting import rows_of_parts
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+
+_ENCODINGS: Final = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
+_INPUT_ENCODINGS: Final = (*_ENCODINGS, "US-ASCII", "ISO-8859-1")
+_ERRORS: Final = ("replace", "ignore", "strict")
+_LARGEST: Final = 0x10FFFF
+_FIRST_PRINTED: Final = 0x20
+"""The first code point that is no control character of ASCII."""
+
+
+def _decoded(data: bytes, encoding: str, errors: str, replacement: int) -> tuple[list[int], list[int]]:
+    """The code points of a string, and the index of the first byte of each.
+
+    Raises:
+        InvalidArgumentError: bytes are invalid, and ``errors`` is "strict".
+    """
+    points: list[int] = []
+    offsets: list[int] = []
+    start = 0
+    while start < len(data):
+        try:
+            text, end, is_valid = data[start:].decode(encoding), len(data), True
+        except UnicodeDecodeError as error:
+            if errors == "strict":
+                raise InvalidArgumentError(
+                    f"The string {data[:60]!r} is not {encoding}: {error.reason} at byte "
+                    f"{start + error.start}. "
+                    'Decode it with its encoding, or with errors="replace".'
+                ) from None
+            text = data[start : start + error.start].decode(encoding)
+            end, is_valid = start + error.end, False
+        for character in text:
+            points.append(ord(character))
+            offsets.append(start)
+            start += len(character.encode(encoding))
+        if not is_valid and errors == "replace":
+            points.append(replacement)
+            offsets.append(start)
+        start = end
+    return points, offsets
+
+
+def _decode_kernel(
+    x: Array, encoding: str, errors: str, replacement: int, controls: bool
+) -> tuple[Array, Array, Array]:
+    rows = [_decoded(data, encoding, errors, replacement) for data in x.ravel().tolist()]
+    points = np.array([p for row, _ in rows for p in row], np.int32)
+    if controls:
+        points[points < _FIRST_PRINTED] = replacement
+    offsets = np.array([o for _, row in rows for o in row], np.int64)
+    return points, offsets, np.array([len(row) for row, _ in rows], np.int64)
+
+
+def _encoded(points: Sequence[int], encoding: str, errors: str, replacement: int) -> bytes:
+    """The string of code points.
+
+    Raises:
+        InvalidArgumentError: one is none of Unicode, and ``errors`` is "strict".
+    """
+    valid = [p for p in points if 0 <= p <= _LARGEST and not 0xD800 <= p < 0xE000]
+    if len(valid) < len(points):
+        if errors == "strict":
+            wrong = next(p for p in points if p not in valid)
+            raise InvalidArgumentError(
+                f"{wrong} is no code point of Unicode; encode other integers, or replace them with "
+                'errors="replace".'
+            )
+        if errors == "replace":
+            accepted = {*valid}
+            valid = [p if p in accepted else replacement for p in points]
+    return "".join(map(chr, valid)).encode(encoding)
+
+
+def _encode_kernel(points: Array, counts: Array, encoding: str, errors: str, replacement: int) -> Array:
+    remaining = iter(points.tolist())
+    rows = [[*islice(remaining, count)] for count in counts.tolist()]
+    return filled([_encoded(row, encoding, errors, replacement) for row in rows], counts.shape)
+
+
+def _decode_spec(x: TensorSpec, **attrs: Any) -> tuple[TensorSpec, ...]:
+    count = x.shape.num_elements()
+    dynamic = Shape([None])
+    return (
+        TensorSpec.of(dynamic, int32),
+        TensorSpec.of(dynamic, int64),
+        TensorSpec.of(Shape([count]), int64),
+    )
+
+
+_SAMPLE: Final = {"encoding": "UTF-8", "errors": "replace", "replacement": 65533}
+_DECODE: Final = text_op(
+    "unicode_decode",
+    "The code points of each string, one after the other, their offsets, and their numbers.",
+    infer=_decode_spec,
+    kernel=_decode_kernel,
+    outputs=3,
+    samples=[
+        Sample((words("aé".encode(), b"\xff\n", b""),), {**_SAMPLE, "controls": c}) for c in (False, True)
+    ],
+)
+_ENCODE: Final = text_op(
+    "unicode_encode",
+    "The string of each row of code points, which follow each other, with the lengths of the rows.",
+    infer=lambda points, counts, **attrs: TensorSpec.of(counts.shape, string),
+    kernel=_encode_kernel,
+    samples=[
+        Sample(
+            (
+                Domain(kinds="i", shape=(3,), values=np.array([97, 233, -1], np.int32)),
+                Domain(kinds="i", shape=(2,), values=np.array([2, 1], np.int64)),
+            ),
+            _SAMPLE,
+        )
+    ],
+)
+
+
+def _checked(encoding: Any, errors: Any, replacement: Any, encodings: Sequence[str]) -> dict[str, Any]:
+    """The attributes that ops for code points share.
+
+    Raises:
+        InvalidArgumentError: another encoding or name for ``errors``; a replacement that is no code point.
+    """
+    point = static_int(replacement, "replacement_char")
+    if not 0 <= point <= _LARGEST or 0xD800 <= point < 0xE000:
+        raise InvalidArgumentError(f"replacement_char is a code point of Unicode, not {point}.")
+    return {
+        "encoding": one_of(encoding, encodings, "the encoding"),
+        "errors": one_of(errors, _ERRORS, "errors"),
+        "replacement": point,
+    }
+
+
+def unicode_decode(
+    input: TensorLike,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The code points of each string.
+
+    Args:
+        input: strings of any shape, which may be ragged.
+        input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE", "US-ASCII" or "ISO-8859-1".
+        errors: for invalid bytes: "replace", "ignore" or "strict", which is an error.
+        replacement_char: the code point in their place.
+        replace_control_characters: whether it replaces code points below 32, too.
+
+    Returns:
+        An int32 RaggedTensor of one axis more; of a scalar a vector.
+
+    Raises:
+        InvalidArgumentError: the encoding is another; bytes are invalid, and ``errors`` is "strict".
+        DTypeError: ``input`` holds numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.unicode_decode(["aé", "b"], "UTF-8")
+    <tf.RaggedTensor [[97, 233], [98]]>
+    """
+    attrs = _checked(input_encoding, errors, replacement_char, _INPUT_ENCODINGS)
+    return _decode_rows(input, {**attrs, "controls": bool(replace_control_characters)}, "unicode_decode", 0)
+
+
+def unicode_decode_with_offsets(
+    input: TensorLike,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The code points of each string, as :func:`unicode_decode`, and the byte at which each begins.
+
+    Args:
+        input: strings of any shape, which may be ragged.
+        input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE", "US-ASCII" or "ISO-8859-1".
+        errors: for invalid bytes: "replace", "ignore" or "strict", which is an error.
+        replacement_char: the code point in their place.
+        replace_control_characters: whether it replaces code points below 32, too.
+
+    Returns:
+        Two RaggedTensors, int32 and int64, of one axis more; of a scalar vectors.
+
+    Raises:
+        InvalidArgumentError: as of :func:`unicode_decode`.
+        DTypeError: ``input`` holds numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.unicode_decode_with_offsets("éa", "UTF-8")[1].numpy().tolist()
+    [0, 2]
+    """
+    attrs = _checked(input_encoding, errors, replacement_char, _INPUT_ENCODINGS)
+    attrs["controls"] = bool(replace_control_characters)
+    name = "unicode_decode_with_offsets"
+    return _decode_rows(input, attrs, name, 0), _decode_rows(input, attrs, name, 1)
+
+
+def unicode_split(
+    input: TensorLike,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:
+    """The characters of each string, as strings of the same encoding.
+
+    Args:
+        input: strings of any shape, which may be ragged.
+        input_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+        errors: for invalid bytes: "replace", "ignore" or "strict", which is an error.
+        replacement_char: the code point in their place.
+
+    Returns:
+        A RaggedTensor of strings of one axis more; of a scalar a vector.
+
+    Raises:
+        InvalidArgumentError: the encoding is another; bytes are invalid, and ``errors`` is "strict".
+        DTypeError: ``input`` holds numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.unicode_split("né", "UTF-8").numpy().tolist() == [b"n", "é".encode()]
+    True
+    """
+    attrs = _checked(input_encoding, errors, replacement_char, _ENCODINGS)
+    return _characters(_decode_rows(input, {**attrs, "controls": False}, "unicode_split", 0), attrs)
+
+
+def unicode_split_with_offsets(
+    input: TensorLike,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The characters of each string, as :func:`unicode_split`, and the byte at which each begins.
+
+    Args:
+        input: strings of any shape, which may be ragged.
+        input_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+        errors: for invalid bytes: "replace", "ignore" or "strict", which is an error.
+        replacement_char: the code point in their place.
+
+    Returns:
+        Two RaggedTensors, of strings and int64, of one axis more; of a scalar vectors.
+
+    Raises:
+        InvalidArgumentError: as of :func:`unicode_split`.
+        DTypeError: ``input`` holds numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.unicode_split_with_offsets("éa", "UTF-8")[1].numpy().tolist()
+    [0, 2]
+    """
+    attrs = _checked(input_encoding, errors, replacement_char, _ENCODINGS)
+    decoding = {**attrs, "controls": False}
+    points, offsets = (_decode_rows(input, decoding, "unicode_split_with_offsets", i) for i in (0, 1))
+    return _characters(points, attrs), offsets
+
+
+def unicode_encode(
+    input: TensorLike,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:
+    """The strings of rows of code points.
+
+    Args:
+        input: integers of at least one axis, which may be ragged; the last axis is that of a string.
+        output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+        errors: for integers that are no code points: "replace", "ignore" or "strict", which is an error.
+        replacement_char: the code point in their place.
+
+    Returns:
+        Strings of one axis less.
+
+    Raises:
+        InvalidArgumentError: the encoding is another, ``input`` is a scalar, or an integer is no code point
+            and ``errors`` is "strict".
+
+    >>> import dualflow as df
+    >>> df.strings.unicode_encode([[97, 233], [98, 99]], "UTF-8").numpy()[1]
+    b'bc'
+    """
+    return _encode_rows(input, _checked(output_encoding, errors, replacement_char, _ENCODINGS))
+
+
+def unicode_transcode(
+    input: TensorLike,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Strings in another encoding.
+
+    Args:
+        input: strings of any shape, which may be ragged.
+        input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE", "US-ASCII" or "ISO-8859-1".
+        output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+        errors: for invalid bytes: "replace", "ignore" or "strict", which is an error.
+        replacement_char: the code point in their place.
+        replace_control_characters: whether it replaces code points below 32, too.
+
+    Returns:
+        Strings with the shape of ``input``.
+
+    Raises:
+        InvalidArgumentError: an encoding is another; bytes are invalid, and ``errors`` is "strict".
+        DTypeError: ``input`` holds numbers.
+
+    >>> import dualflow as df
+    >>> df.strings.unicode_transcode("a", "UTF-8", "UTF-16-BE").numpy()
+    b'\\x00a'
+    """
+    decoding = _checked(input_encoding, errors, replacement_char, _INPUT_ENCODINGS)
+    decoding["controls"] = bool(replace_control_characters)
+    encoding = _checked(output_encoding, errors, replacement_char, _ENCODINGS)
+    return _encode_rows(_decode_rows(input, decoding, "unicode_transcode", 0), encoding)
+
+
+def _decode_rows(input: Any, attrs: dict[str, Any], name: str, output: int) -> Any:
+    """The code points of each string, or for ``output`` 1 their offsets."""
+
+    def parts(x: Any) -> Any:
+        results = dispatch.current().apply(_DECODE, (x,), attrs)
+        return results[output], results[2]
+
+    return rows_of_parts(input, parts, name)
+
+
+def _characters(points: Any, attrs: dict[str, Any]) -> Any:
+    """Each code point as a string."""
+    if isinstance(points, RaggedRows):
+        return points.with_flat_values(_characters(points.flat_values, attrs))
+    return dispatch.current().apply(_ENCODE, (points, ones_like(points, int64)), attrs)
+
+
+def _encode_rows(input: Any, attrs: dict[str, Any]) -> Any:
+    if isinstance(input, RaggedRows) and input.ragged_rank > 1:
+        return input.with_values(_encode_rows(input.values, attrs))
+    if isinstance(input, RaggedRows) and len(input.values.shape) == 1:
+        return dispatch.current().apply(_ENCODE, (input.values, input.row_lengths()), attrs)
+    if isinstance(input, RaggedRows):
+        return input.with_values(_encode_rows(input.values, attrs))
+    x = convert_to_tensor(input)
+    if not len(x.shape):
+        raise InvalidArgumentError(
+            "unicode_encode takes code points of at least one axis, not a scalar; use [x]."
+        )
+    sizes = shape_of(x, int64)
+    counts = fill(sizes[:-1], sizes[-1])
+    flat = dispatch.current().apply(_ENCODE, (reshape(x, [-1]), reshape(counts, [-1])), attrs)
+    return reshape(flat, sizes[:-1])
