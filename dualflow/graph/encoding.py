@@ -169,6 +169,8 @@ class _Encoder:
         if names is not None:
             return tuple([(name, self.value(getattr(value, name))) for name in names])
         syntax = syntax_of(value)
+        if syntax is not None and syntax.identity is not None:
+            return syntax.name, self.value(syntax.identity(value))
         fields = None if syntax is None else syntax.fields(value)
         if syntax is not None and fields is not None:
             return syntax.name, tuple([(name, self.value(field)) for name, field in fields.items()])

@@ -29,11 +29,14 @@ class AttributeSyntax(NamedTuple):
         fields: returns the fields of a value, by name, which have forms themselves; None if this value has
             no text.
         make: returns the value for fields by name.
+        identity: returns plain data that differs between values of which compiled programs differ; None for
+            the fields. It runs no code of users.
     """
 
     name: str
     fields: Callable[[Any], Mapping[str, Any] | None]
     make: Callable[..., Any]
+    identity: Callable[[Any], Any] | None = None
 
 
 SYNTAXES: Final[dict[str, AttributeSyntax]] = {}

@@ -200,3 +200,19 @@ def test_a_large_constant_is_not_read() -> None:
 def test_an_object_without_an_encoding_is_refused() -> None:
     with pytest.raises(NotEncodable, match="an attribute of the type object"):
         encoded_value((1, object()))
+
+
+def test_the_expression_of_an_exception_is_not_evaluated() -> None:
+    created = []
+
+    def error(x: df.Tensor) -> ValueError:
+        created.append(x)
+        return ValueError("no")
+
+    def f(x: df.Tensor) -> df.Tensor:
+        if df.reduce_sum(x) > 3.0:
+            raise error(x)
+        return x
+
+    assert encoded(f)
+    assert not created

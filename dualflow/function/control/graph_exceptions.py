@@ -97,11 +97,16 @@ class Raising:
         return "an exception" if self.location is None else f"the exception of line {self.location.line}"
 
 
-def _fields_of(raising: Raising) -> dict[str, Any]:
-    """The class, message and line of the exception."""
+def _line_of(raising: Raising) -> tuple[str, int, str] | None:
+    """The file, line and function of the statement."""
     location = raising.location
-    line = None if location is None else (os.path.basename(location.file), location.line, location.function)
-    return {"error": portable_name(type(raising.example())), "message": raising.static_message, "line": line}
+    return None if location is None else (os.path.basename(location.file), location.line, location.function)
+
+
+def _fields_of(raising: Raising) -> dict[str, Any]:
+    """The class, message and line of the exception, whose expression is evaluated."""
+    kind = portable_name(type(raising.example()))
+    return {"error": kind, "message": raising.static_message, "line": _line_of(raising)}
 
 
 def _restored(error: str, message: str, line: tuple[str, int, str] | None) -> Raising:
@@ -117,7 +122,7 @@ class _RuntimeTensor:
 
 
 _AT_RUN_TIME: Final = _RuntimeTensor()
-declare(Raising, AttributeSyntax("exception", _fields_of, _restored))
+declare(Raising, AttributeSyntax("exception", _fields_of, _restored, identity=_line_of))
 
 
 class BranchRaised(BaseException):
