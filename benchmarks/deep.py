@@ -50,7 +50,6 @@ def tensorflow_step(model: Model, tf: Any) -> Callable[[], Any]:
     names, weights = TensorFlowNames(tf), [tf.Variable(w) for w in model.weights]
     inputs = [tf.constant(x) for x in model.inputs]
 
-    @tf.function
     def step(*inputs: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = model.loss(names, weights, *inputs)
@@ -58,7 +57,8 @@ def tensorflow_step(model: Model, tf: Any) -> Callable[[], Any]:
             weight.assign_sub(RATE * tf.convert_to_tensor(gradient))
         return loss
 
-    return lambda: step(*inputs)
+    compiled = tf.function(step)
+    return lambda: compiled(*inputs)
 
 
 def jax_step(model: Model) -> Callable[[], Any]:
