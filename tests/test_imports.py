@@ -116,6 +116,7 @@ LATE = {
     "dualflow.function.batching": "only functions under vmap need it",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
+    "dualflow.graph.passes.pipeline": "5 ms: a program that is on disk needs no pass",
     "dualflow.function.inspect.compare_page": "only the page of a comparison needs it; imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.blas": "only products and solutions by NumPy's BLAS need it",

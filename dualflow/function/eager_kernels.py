@@ -33,8 +33,8 @@ from dualflow.function.options import compile_options, eager_kernels_on, without
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
-from dualflow.graph.passes import optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.pipeline import optimise
 from dualflow.ops.arrangement import TRANSPOSE
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, MatMul, Opaque, Reduce, Scan, Scatter
 from dualflow.ops.record import Op

@@ -19,7 +19,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.graph.user_rewrites import Report, Rewrite
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply

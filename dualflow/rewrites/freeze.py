@@ -19,8 +19,8 @@ from dualflow.function.options import checked_rewrites
 from dualflow.function.traced_function import Function
 from dualflow.graph.interpret import replay, run_node
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.user_rewrites import Rewrite
 from dualflow.ops.conversion import stop_gradient

@@ -13,7 +13,7 @@ from benchmarks.peers import of_dualflow
 from dualflow.backends.llvm.compile_graph import planned
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 ROWS = range(3)
 

@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.analysis import Workload, critical_path, to_networkx, workload
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 from dualflow.graph.work import bytes_moved, work
 from dualflow.ops.record import REGISTRY
 

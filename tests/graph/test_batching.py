@@ -11,8 +11,8 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.loop_products import batch_products
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.ops.op_kinds import Loop, MatMul
 
 T, B, K = 40, 3, 4

@@ -10,9 +10,9 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import branches_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.inline_branches import take_branches
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.ops.op_kinds import Cond
 

@@ -15,8 +15,8 @@ from dualflow.function.calls.lazy_backends import capabilities_of
 from dualflow.function.options import BACKENDS
 from dualflow.graph.capabilities import ALL, KERNEL_DTYPES, CacheBytes, Capabilities
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
+from dualflow.graph.passes.pipeline import optimise
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 

@@ -14,7 +14,7 @@ from dualflow.graph.control_ops import COND, LOOP
 from dualflow.graph.control_spec import CondSpec, LoopSpec, effect_of
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 from dualflow.ops.record import Effect
 
 

@@ -8,7 +8,7 @@ import pytest
 import dualflow as df
 from dualflow.graph.failing import may_fail
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 X, N, FLAG = df.TensorSpec([4]), df.TensorSpec([4], df.int32), df.TensorSpec([4], df.bool)
 

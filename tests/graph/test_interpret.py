@@ -11,7 +11,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate, replay
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 
 def energy(x, y):

@@ -10,8 +10,8 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.ops import maths_reference
 from dualflow.ops.op_kinds import Elementwise, Loop
 from dualflow.ops.record import REGISTRY

@@ -13,7 +13,7 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 
 T = 34
 random = np.random.default_rng(11)

@@ -14,10 +14,10 @@ from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import GraphBuilder, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts

@@ -16,8 +16,8 @@ from dualflow.graph.capabilities import CacheBytes, Capabilities
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import PASSES, Pass, optimise
 from dualflow.graph.passes.over_bodies import map_bodies
+from dualflow.graph.passes.pipeline import PASSES, Pass, optimise
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Loop
 

@@ -10,8 +10,8 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.partial_products import cut_products
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.ops.op_kinds import MatMul
 
 A = np.arange(24, dtype=np.float32).reshape(4, 6) - 11

@@ -16,7 +16,7 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import PASSES, SIMPLIFICATIONS, optimise
+from dualflow.graph.passes.pipeline import PASSES, SIMPLIFICATIONS, optimise
 
 OPTIONS = CompileOptions()
 UNARY = [df.negative, df.abs, df.square, df.identity, lambda x: x * 1.0, lambda x: x / 4.0, lambda x: x + 0.0]

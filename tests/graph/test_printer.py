@@ -9,7 +9,7 @@ import numpy as np
 import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 
 def test_a_line_shows_value_spec_op_inputs_and_the_users_line(traced):

@@ -16,7 +16,7 @@ from benchmarks.growth import program as growth_program
 from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import before_fusion
+from dualflow.graph.passes.pipeline import before_fusion
 from dualflow.graph.work import work
 from dualflow.ops.op_kinds import Cond, Loop, MatMul
 from dualflow.schedule.executed_work import distinct_work, executed_work, work_ratio

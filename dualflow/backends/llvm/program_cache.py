@@ -59,7 +59,6 @@ from dualflow.graph.compiled import GraphInputs
 from dualflow.graph.encoding import NotEncodable, encoded_graph, encoded_value
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
 from dualflow.version import DUALFLOW
 
 Array = np.ndarray[Any, Any]
@@ -124,7 +123,7 @@ class ProgramEntry:
     def lowered(self) -> Lowered:
         """What the program was compiled from, computed at the first call; concurrent calls may each."""
         if self._lowered is None:
-            graph: Graph = optimise(self.graph, self.options)
+            graph: Graph = imported("dualflow.graph.passes.pipeline").optimise(self.graph, self.options)
             lowered: Lowered = imported("dualflow.backends.llvm.compile_graph").lowered(graph, self.options)
             self._lowered = self._lowered or lowered
         return self._lowered

@@ -17,8 +17,8 @@ from dualflow.core.errors import InternalError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes import Pass
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.pipeline import Pass
 from dualflow.graph.rewrite import Expansion, producer, rebuild
 from dualflow.graph.views import sizes
 from dualflow.ops.arithmetic import divide, subtract

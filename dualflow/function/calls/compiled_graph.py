@@ -20,7 +20,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +49,6 @@ from dualflow.function.options import DEVICE_CODE, MACHINE_CODE, REFERENCE, comp
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import PASSES, optimise, with_rewrites
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
@@ -232,15 +230,17 @@ class CompiledGraph:
                 return as_one_node(graph, cause)
             graph = self.graph_with_symbolic_sizes
         if self.options.checking:
-            check = import_module("dualflow.graph.passes.fusion_check")
+            check = imported("dualflow.graph.passes.fusion_check")
             check.require_legal_kernels(graph, self.options)
         return self._optimise(graph)
 
     def _optimise(self, graph: Graph) -> Graph:
         """``graph`` after all passes; the changes by rewrites are stored."""
         self.matches = []
-        passes = with_rewrites(PASSES, self.options.rewrites, self.matches.append)
-        return optimise(graph, self.options, passes=passes)
+        pipeline = imported("dualflow.graph.passes.pipeline")  # not needed for a program on disk
+        passes = pipeline.with_rewrites(pipeline.PASSES, self.options.rewrites, self.matches.append)
+        optimised: Graph = pipeline.optimise(graph, self.options, passes=passes)
+        return optimised
 
     @computed_once(_compiling)
     def _first_data_dependent_node(self) -> Node | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.records import replace
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.calls.lazy_backends import capabilities_of, onnx_composites
@@ -11,7 +14,6 @@ from dualflow.function.options import compile_options
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import STAGED, Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.string_graphs import holds_strings
 from dualflow.sizes.symbolic_sizes import UndecidedSize
 
@@ -25,7 +27,8 @@ def exported_graph(graph: Graph, options: CompileOptions, target: str) -> Graph:
     if holds_strings(graph):
         raise InvalidArgumentError(f"{graph.name} can't be exported: it computes with strings.")
     options = replace(options, capabilities=capabilities_of(target))
-    return optimise(_sized(graph, options), options)
+    optimised: Graph = _pipeline().optimise(_sized(graph, options), options)
+    return optimised
 
 
 def simplified_graph(graph: Graph, options: CompileOptions) -> Graph:
@@ -37,10 +40,11 @@ def simplified_graph(graph: Graph, options: CompileOptions) -> Graph:
     Raises:
         InvalidArgumentError: no expression describes a size.
     """
-    composites = onnx_composites()
-    graph = optimise(graph, options, passes=(composites,))
-    passes = with_rewrites((composites, *SIMPLIFICATIONS), options.rewrites)
-    return optimise(_sized(graph, options), options, passes=passes)
+    composites, pipeline = onnx_composites(), _pipeline()
+    graph = pipeline.optimise(graph, options, passes=(composites,))
+    passes = pipeline.with_rewrites((composites, *pipeline.SIMPLIFICATIONS), options.rewrites)
+    simplified: Graph = pipeline.optimise(_sized(graph, options), options, passes=passes)
+    return simplified
 
 
 @STAGED.fill
@@ -50,8 +54,9 @@ def graph_at_stage(graph: Graph, stage: str) -> Graph:
     Raises:
         InvalidArgumentError: there is no such stage, or the graph has kernels already.
     """
-    options = compile_options()
-    passes = {"traced": (), "optimised": with_rewrites(SIMPLIFICATIONS, options.rewrites), "kernels": None}
+    options, pipeline = compile_options(), _pipeline()
+    simplifications = pipeline.with_rewrites(pipeline.SIMPLIFICATIONS, options.rewrites)
+    passes = {"traced": (), "optimised": simplifications, "kernels": None}
     if stage not in passes:
         raise InvalidArgumentError(f"There is no stage {stage!r}: use {', '.join(map(repr, passes))}.")
     if any(body_of(node) is not None for node in graph.nodes):
@@ -63,7 +68,13 @@ def graph_at_stage(graph: Graph, stage: str) -> Graph:
     if stage == "traced":
         return graph
     options = replace(options, capabilities=capabilities_of(options.backend))
-    return optimise(_sized(graph, options), options, passes=passes[stage])
+    staged: Graph = pipeline.optimise(_sized(graph, options), options, passes=passes[stage])
+    return staged
+
+
+def _pipeline() -> Any:
+    """The module with all passes, imported at its first use: a program on disk needs none."""
+    return imported("dualflow.graph.passes.pipeline")
 
 
 def _sized(graph: Graph, options: CompileOptions) -> Graph:

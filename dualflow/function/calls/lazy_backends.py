@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dualflow.function.calls.call_form import CallForm
     from dualflow.graph.compiled import Backend, Compiled
     from dualflow.graph.options import CompileOptions
-    from dualflow.graph.passes import Pass
+    from dualflow.graph.passes.pipeline import Pass
 
 
 _BACKENDS: Final = {

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.locks import cached_attribute
+from dualflow.core.locks import cached_attribute, imported
 from dualflow.core.records import replace
 from dualflow.eager.engine import EagerEngine
 from dualflow.eager.tensor import EagerTensor, wrap
@@ -27,7 +27,6 @@ from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.split_forward_backward import SourceKind, split_forward_backward
 from dualflow.graph.symbolic_size_ops import (
     argument_sizes,
@@ -102,8 +101,9 @@ class ForwardBackward:
         if options.memory_budget is not None and call_sizes is not None and computes_sizes(joint):
             raise UndecidedSize("a memory budget is planned for the sizes of arguments")
         self.matches: list[Match] = []
-        passes = with_rewrites(SIMPLIFICATIONS, options.rewrites, self.matches.append)
-        simplified = optimise(joint, options, passes=passes)
+        pipeline = imported("dualflow.graph.passes.pipeline")
+        passes = pipeline.with_rewrites(pipeline.SIMPLIFICATIONS, options.rewrites, self.matches.append)
+        simplified = pipeline.optimise(joint, options, passes=passes)
         graphs = split_forward_backward(simplified, inputs, outputs + effect_results, effects)
         options = replace(options, rewrites=())
         self.forward = CompiledGraph(graphs.forward, options, call_sizes=call_sizes)

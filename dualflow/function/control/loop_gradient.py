@@ -25,7 +25,7 @@ from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import (
     ForwardBackwardGraphs,
     Source,

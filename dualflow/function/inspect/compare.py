@@ -23,7 +23,7 @@ from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.ir import Node, Origin
 from dualflow.graph.origin import line_label, origins_of
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 _COST_RUNS = 3
 

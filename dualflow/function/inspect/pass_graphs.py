@@ -10,7 +10,7 @@ from dualflow.function.calls.data_dependent_sizes import is_one_node, sized_by_d
 from dualflow.graph.draw.diagram import NumberedKernel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes import PASSES, optimise, with_rewrites
+from dualflow.graph.passes.pipeline import PASSES, optimise, with_rewrites
 
 
 class PassGraph(NamedTuple):

@@ -31,7 +31,7 @@ from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.origin import caller
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
+from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 

@@ -17,9 +17,9 @@ from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import before_fusion
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
+from dualflow.graph.passes.pipeline import before_fusion
 from dualflow.graph.printer import lines_of
 from dualflow.graph.views import base_of, dims_of_base, is_view
 from dualflow.ops.op_kinds import Gather

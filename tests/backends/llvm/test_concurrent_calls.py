@@ -25,7 +25,7 @@ from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.compiled import TimedKind
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 from dualflow.schedule.plan import footprint
 from dualflow.schedule.program_statements import RunTasks, statements, walk_program
 from dualflow.schedule.race_check import require_no_races

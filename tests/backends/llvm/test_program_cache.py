@@ -27,7 +27,7 @@ from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 Array = np.ndarray[Any, Any]
 SOURCE_ROOT = Path(df.__file__).parents[1]
@@ -395,6 +395,7 @@ import dualflow as df
 step = df.function(lambda x: df.reduce_sum(df.tanh(x @ x) + 1.0))
 print(step(df.constant(np.eye(3, dtype=np.float32))).numpy())
 compilers = {"dualflow.backends.llvm.program", "dualflow.backends.llvm.text", "dualflow.schedule.plan"}
+compilers |= {"dualflow.graph.passes.pipeline"}
 print(*sorted(compilers & set(sys.modules)))
 """
 

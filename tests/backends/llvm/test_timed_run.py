@@ -16,7 +16,7 @@ from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.graph.compiled import StepTime, TimedKind
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 OPTIONS = CompileOptions("llvm", checking=True)
 SQUARE, COUNT = df.TensorSpec([6, 6]), df.TensorSpec([], df.int32)

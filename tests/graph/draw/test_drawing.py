@@ -18,7 +18,7 @@ from dualflow.graph.draw.diagram import Box, Diagram, diagram
 from dualflow.graph.draw.styles import DARK, KERNEL_STYLES, LIGHT, STYLES, Style
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 
 def boxes_of(graph: Graph) -> dict[str, Box]:

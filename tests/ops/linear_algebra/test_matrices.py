@@ -14,7 +14,7 @@ from op_cases import check_each
 import dualflow as df
 from dualflow.core.tree import leaves
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes.pipeline import optimise
 
 L = df.linalg
 DTYPES = ("float32", "float64", "complex64", "complex128")

@@ -1,0 +1,1 @@
+"""The optimiser: passes over graphs, which ``pipeline`` runs in order."""
