@@ -59,7 +59,7 @@ def test_kernels_of_a_device_have_names_of_their_own_and_their_source(report: Co
     assert names == set(re.findall(r"^// (g\d+): ", device.listing, re.MULTILINE))
     assert names.isdisjoint(step.kernel for step in report.timelines.graph)
     line = repeated.__code__.co_firstlineno + 2
-    assert re.search(rf"^// g\d+: matmul \({Path(__file__).name}:{line}\)$", device.listing, re.M)
+    assert re.search(rf"^// g\d+: matmul\+tanh \({Path(__file__).name}:{line}\)$", device.listing, re.M)
     assert not {step.kernel for step in device.timeline if step not in on_device} & names
 
 
