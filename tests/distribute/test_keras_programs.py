@@ -25,6 +25,7 @@ OF_ANY_NUMBER = {
     "check_every_optimizer_has_the_weights_of_whole_state",
     "check_eager_steps_are_those_of_compiled_ones",
     "check_checkpoints_have_the_whole_state_and_fit_any_number_of_workers",
+    "check_moving_averages_are_those_of_whole_variables",
     "check_optimizers_of_whole_variables_are_refused",
 }
 """Checks of divided state that run on two workers alone: their subject doesn't depend on the number."""
