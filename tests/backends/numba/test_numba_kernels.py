@@ -169,13 +169,8 @@ def test_results_are_the_same_for_any_number_of_threads(f: Callable[..., Any]) -
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        *[("sin", shape) for shape in ((1,), (127,), (128,), (129,), (5, 300), (300, 5), (0, 4), (4, 0))],
-        *[(name, shape) for name in ("cos", "tan") for shape in ((129,), (5, 300))],
-    ],
-)
+@pytest.mark.parametrize("shape", [(1,), (127,), (128,), (129,), (5, 300), (300, 5), (0, 4), (4, 0)])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_a_huge_angle_among_others_is_exact(name: str, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).normal(size=shape)
     x.reshape(-1)[-1:] = 1e20
