@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import struct
 import subprocess
@@ -36,6 +37,18 @@ def run_example(name: str, *options: str) -> str:
     output, _, graphs = done.stdout.rpartition("graphs read back: ")
     assert (int(graphs) > 0) is (name not in UNTRACED)
     return output
+
+
+def refused(name: str, *options: str) -> object:
+    """The exit status of an example that refuses its options, or its message; it runs in this process.
+
+    A process of its own would import Keras, for seconds.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *options])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+    return ended.value.code
 
 
 def number(pattern: str, text: str) -> float:
@@ -200,12 +213,9 @@ def test_mnist_is_read_from_its_file(tmp_path: Path) -> None:
 def test_a_file_that_is_not_mnist_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "images.npz"
     np.savez(path, x_train=np.zeros([32, 8, 8]))
-    command = [sys.executable, str(ROOT / "examples" / "mnist.py"), "--data", str(path)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-    assert done.returncode == 1
-    assert f"--data {path} is not an mnist.npz, with the arrays x_train, y_train" in done.stderr
-    assert "y_train is not a file in the archive" in done.stderr
+    reason = str(refused("mnist.py", "--data", str(path)))
+    assert f"--data {path} is not an mnist.npz, with the arrays x_train, y_train" in reason
+    assert "y_train is not a file in the archive" in reason
 
 
 @pytest.mark.exhaustive
@@ -222,12 +232,10 @@ def test_colours_are_guessed_from_their_names_the_same_both_ways() -> None:
 
 
 @pytest.mark.exhaustive
-def test_names_of_too_few_letters_are_refused() -> None:
-    command = [sys.executable, str(ROOT / "examples" / "rnn_colorbot.py"), "--letters", "3"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-    assert done.returncode == 2
-    assert "--letters must be at least 4: fewer than a batch of names have at most 3" in done.stderr
+def test_names_of_too_few_letters_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused("rnn_colorbot.py", "--letters", "3") == 2
+    reason = "--letters must be at least 4: fewer than a batch of names have at most 3"
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.exhaustive
