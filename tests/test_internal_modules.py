@@ -159,6 +159,7 @@ chosen = control_flow_case._case_helper(tf.cond, pairs, lambda: 3, False, None)
 assert int(chosen) == 2
 spec = tf_inspect.getfullargspec(tf.rank)
 assert spec.args == ["input", "name"] and not spec.annotations
+assert tf_inspect.getfullargspec(shape_of_rows).args == ["x", "n"]
 assert nest._is_namedtuple(tf.unique([1])) and nest._sequence_like((1, 2), [3, 4]) == (3, 4)
 assert deprecation.deprecated_alias("old", "new", len) is len
 x = tf.constant(2.0)

@@ -194,8 +194,8 @@ def _prevent_gradient(input: Any, message: str = "", name: str | None = None) ->
 
 
 def _argument_spec(function: Callable[..., Any]) -> inspect.FullArgSpec:
-    """The parameters of a function; without types if it is dualflow's, as TensorFlow's have none."""
-    spec = inspect.getfullargspec(function)
+    """The parameters of a function, also a traced one; dualflow's are without types, as TensorFlow's are."""
+    spec = inspect.getfullargspec(getattr(function, "python_function", function))
     is_ours = getattr(function, "__module__", "").startswith("dualflow.")
     return spec._replace(annotations={}) if is_ours else spec
 
