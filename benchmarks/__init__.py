@@ -2,5 +2,6 @@
 
 ``workloads`` defines the computations, ``steady`` measures the time and memory of calls after compilation,
 ``first_call`` measures compilation in fresh processes, ``backends`` compares the Numba backend with the
-default, ``pipelines`` times datasets, ``report`` writes tables.
+default, ``pipelines`` times datasets, ``processes`` runs a measurement in a new process, ``report`` writes
+tables.
 """

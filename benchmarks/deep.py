@@ -16,8 +16,6 @@ import argparse
 import dataclasses
 import json
 import math
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +24,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from benchmarks.deep_models import MODELS, JaxNames, Model, TensorFlowNames
+from benchmarks.processes import figures_of
 from benchmarks.tables import command_line, contains_word, write_json
 
 ROWS: Final = {
@@ -128,19 +127,16 @@ def _peak_mib() -> float:
 def measured(row: str, *, quick: bool = False) -> dict[str, DeepFigures]:
     """The figures of each installed engine, each in a process of its own.
 
-    Raises CalledProcessError if one fails.
+    Raises:
+        FailedMeasurement: a process fails.
     """
     figures = {}
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        environment = {"DUALFLOW_CACHE_DIR": cache, "TF_CPP_MIN_LOG_LEVEL": "3"}
         for run, engine in RUNS.items():
             if find_spec(engine):
-                command = [sys.executable, "-m", "benchmarks.deep", "--one", engine, "--rows", row]
-                command += ["--quick"] * quick
-                ended = subprocess.run(
-                    command, stdout=subprocess.PIPE, text=True, check=True, env=environment
-                )
-                figures[run] = DeepFigures(**json.loads(ended.stdout.splitlines()[-1]))
+                arguments = ["--one", engine, "--rows", row, *["--quick"] * quick]
+                figures[run] = DeepFigures(**figures_of("deep", arguments, environment))
     return figures
 
 

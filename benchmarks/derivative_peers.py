@@ -14,9 +14,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -24,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.processes import figures_of
 from benchmarks.tables import command_line, write_json
 
 PEERS: Final = ("dualflow", "jax", "torch")
@@ -179,12 +177,10 @@ def measure(peer: str, quick: bool) -> dict[str, list[float]]:
 
 def in_process(peer: str, quick: bool) -> dict[str, list[float]]:
     """The figures of one peer, in a new process."""
-    command = [sys.executable, "-m", "benchmarks.derivative_peers", "--measure", peer, *["--quick"] * quick]
-    env = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
-    ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise SystemExit(f"{peer}:\n{ended.stderr[-2000:]}")
-    figures: dict[str, list[float]] = json.loads(ended.stdout.splitlines()[-1])
+    arguments = ["--measure", peer, *["--quick"] * quick]
+    figures: dict[str, list[float]] = figures_of(
+        "derivative_peers", arguments, {"CUDA_VISIBLE_DEVICES": "-1"}
+    )
     return figures
 
 

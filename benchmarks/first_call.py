@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
+
+from benchmarks.processes import figures_of
 
 CASES = ("gelu", "MLP step", "5000-op chain")
 OTHER_SIZES = 10
 STATES: dict[str, dict[str, str]] = {"cold": {}, "objects": {"DUALFLOW_DISABLE": "programs"}, "warm": {}}
 """The states of the cache, with environment variables: empty, with machine code, and with whole programs."""
-ROOT = Path(__file__).parents[1]
 
 CompileStats = dict[str, float]
 
@@ -50,12 +48,8 @@ def first_calls(
 
 
 def _child(case: str, cache: str, backend: str, quick: bool, settings: dict[str, str]) -> CompileStats:
-    environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend} | settings
-    command = [sys.executable, "-m", "benchmarks.first_call", case, *["--quick"] * quick]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the first call of {case} failed:\n{done.stderr}")
-    figures: CompileStats = json.loads(done.stdout)
+    environment = {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend, **settings}
+    figures: CompileStats = figures_of("first_call", [case, *["--quick"] * quick], environment)
     return figures
 
 

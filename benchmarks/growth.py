@@ -15,9 +15,6 @@ import argparse
 import dataclasses
 import json
 import math
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.processes import FailedMeasurement, figures_of
 from benchmarks.tables import command_line, print_table
 
 ENGINES: Final = ("graph", "eager", "jax")
@@ -172,17 +170,13 @@ def measured(engine: str, name: str, n: int, gradient: bool, calls: int, limit: 
 
     None if it fails or takes longer than the limit.
     """
-    command = [sys.executable, "-m", "benchmarks.growth", "--one", engine, "--rows", name, "--sizes", str(n)]
-    command += ["--calls", str(calls), *(["--gradient"] if gradient else [])]
+    arguments = ["--one", engine, "--rows", name, "--sizes", str(n), "--calls", str(calls)]
+    arguments += ["--gradient"] * gradient
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "DUALFLOW_CACHE_DIR": cache}
         try:
-            ended = subprocess.run(
-                command, capture_output=True, text=True, timeout=limit, check=True, env=environment
-            )
-        except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+            return Timed(**figures_of("growth", arguments, {"DUALFLOW_CACHE_DIR": cache}, limit))
+        except FailedMeasurement:
             return None
-    return Timed(**json.loads(ended.stdout))
 
 
 @dataclasses.dataclass(frozen=True)

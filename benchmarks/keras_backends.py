@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
+from benchmarks.processes import figures_of
 from benchmarks.tables import command_line, write_json
 
 BACKENDS: Final = ("dualflow", "tensorflow", "torch", "jax")
@@ -152,12 +150,9 @@ def timed(run: Callable[[], Any]) -> float:
 
 def in_process(backend: str, name: str, quick: bool) -> dict[str, float]:
     """The figures of one model on one backend, in a new process."""
-    command = [sys.executable, "-m", "benchmarks.keras_backends", "--measure", name, *["--quick"] * quick]
-    quiet = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    ended = subprocess.run(command, env=os.environ | quiet, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise SystemExit(f"{name} on {backend}:\n{ended.stderr[-2000:]}")
-    figures: dict[str, float] = json.loads(ended.stdout.splitlines()[-1])
+    environment = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    arguments = ["--measure", name, *["--quick"] * quick]
+    figures: dict[str, float] = figures_of("keras_backends", arguments, environment)
     return figures
 
 

@@ -15,10 +15,7 @@ import argparse
 import dataclasses
 import json
 import math
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.processes import FailedMeasurement, figures_of
 from benchmarks.tables import command_line, write_json
 
 SHORTEST: Final = 10
@@ -166,16 +164,13 @@ def measure(engine: str, count: int) -> Row:
 
 def measured(engine: str, count: int, limit: float) -> Row | None:
     """The times in a process of its own; None if it fails or takes longer than the limit."""
-    command = [sys.executable, "-m", "benchmarks.lengths", "--one", engine, "--batches", str(count)]
+    arguments = ["--one", engine, "--batches", str(count)]
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "DUALFLOW_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+        environment = {"DUALFLOW_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
         try:
-            ended = subprocess.run(
-                command, capture_output=True, text=True, timeout=limit, check=True, env=environment
-            )
-        except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+            return Row(**figures_of("lengths", arguments, environment, limit))
+        except FailedMeasurement:
             return None
-    return Row(**json.loads(ended.stdout.splitlines()[-1]))
 
 
 HEADER: Final = (

@@ -14,8 +14,6 @@ from __future__ import annotations
 import gc
 import itertools
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.branches import branch_rows
+from benchmarks.processes import figures_of
 
 Array = np.ndarray[Any, Any]
 Body = Callable[..., Any]
@@ -294,20 +293,13 @@ def resident(which: str, *, begin: bool = False) -> float | None:
 
 def in_process(library: str, name: str, quick: bool, *, gpu: bool = False) -> Cost:
     """The cost of a row in one library, in a new process; with ``gpu``, on a GPU if there is one."""
-    command = [sys.executable, "-m", "benchmarks.peers", library, name, *["quick"] * quick]
     with tempfile.TemporaryDirectory() as cache:  # so that each library compiles
-        env = os.environ | {
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "DUALFLOW_CACHE_DIR": cache,
-        }
+        environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "DUALFLOW_CACHE_DIR": cache}
         if not gpu:
-            env["CUDA_VISIBLE_DEVICES"] = "-1"
+            environment["CUDA_VISIBLE_DEVICES"] = "-1"
         if library == "one thread":
-            env["DUALFLOW_NUM_THREADS"] = "1"
-        ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise SystemExit(f"{name}, {library}:\n{ended.stderr[-2000:]}")
-    return Cost(*json.loads(ended.stdout.splitlines()[-1]))
+            environment["DUALFLOW_NUM_THREADS"] = "1"
+        return Cost(*figures_of("peers", [library, name, *["quick"] * quick], environment))
 
 
 def compare(words: Sequence[str], quick: bool, rounds: int) -> dict[str, dict[str, Cost]]:
