@@ -68,9 +68,7 @@ class GraphInputs(NamedTuple):
         """The inputs of ``graph``."""
         specs = tuple([v.spec for v in graph.inputs])
         count = len(graph.arguments)
-        number = {v: i for i, v in enumerate(graph.inputs)} if graph.updates else {}
-        updated = tuple([number[u.input] for u in graph.updates])
-        return cls(graph.name, specs[:count], graph.captures, specs[count:], updated)
+        return cls(graph.name, specs[:count], graph.captures, specs[count:], graph.updated_inputs)
 
 
 class KernelReport(NamedTuple):

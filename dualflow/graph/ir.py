@@ -186,6 +186,12 @@ class Graph:
         return self.inputs[: len(self.inputs) - len(self.captures)]
 
     @property
+    def updated_inputs(self) -> tuple[int, ...]:
+        """The number of the input whose variable each update assigns."""
+        number = {v: i for i, v in enumerate(self.inputs)} if self.updates else {}
+        return tuple([number[u.input] for u in self.updates])
+
+    @property
     def results(self) -> tuple[Value, ...]:
         """All values that leave the graph: outputs, then updates."""
         return (*self.outputs, *(u.value for u in self.updates))
@@ -376,6 +382,7 @@ def verify(graph: Graph) -> None:
     for value in graph.results:
         if value not in defined:
             raise InternalError(f"{graph.name}: result {value} is computed by no node of the graph")
+    inputs = set(graph.inputs)
     for update in graph.updates:
-        if update.input.spec != update.value.spec or update.input not in graph.inputs:
+        if update.input.spec != update.value.spec or update.input not in inputs:
             raise InternalError(f"{graph.name}: update of {update.input} by {update.value} changes its spec")

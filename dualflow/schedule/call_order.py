@@ -252,14 +252,21 @@ def _with_late_scatters(body: list[Node], updates: Sequence[Update]) -> list[Nod
 
     The scatter can then work in place. It stays where one of these readers depends on its result.
     """
-    for update in updates:
-        node = update.value.node
-        if node is None or kind_of(node) is not CallKind.SCATTER or update.input not in node.inputs[:1]:
-            continue
-        i = body.index(node)
-        last = _last_reads(body)[update.input]
+    scattering = [
+        (u.input, node)
+        for u in updates
+        if (node := u.value.node) is not None
+        and kind_of(node) is CallKind.SCATTER
+        and u.input in node.inputs[:1]
+    ]
+    last_reads = _last_reads(body) if scattering else {}
+    place = {node: i for i, node in enumerate(body)} if scattering else {}
+    for variable, node in scattering:
+        i, last = place[node], last_reads[variable]
         if last > i and not any(base_of(v).node is node for n in body[i : last + 1] for v in n.inputs):
             body = [*body[:i], *body[i + 1 : last + 1], node, *body[last + 1 :]]
+            last_reads = _last_reads(body)
+            place = {node: i for i, node in enumerate(body)}
     return body
 
 

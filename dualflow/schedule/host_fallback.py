@@ -104,6 +104,12 @@ def _sharing_stacks(graph: Graph) -> list[set[Node]]:
         producers = {v.node for v in node.inputs if not v.spec.shape.is_static and v.node is not None}
         if not producers:
             continue
-        group = {node}.union(*[groups.get(m, {m}) for m in producers])
-        groups.update(dict.fromkeys(group, group))
-    return [g for i, g in enumerate(groups.values()) if g not in list(groups.values())[:i]]
+        joined = {id(g): g for m in producers if (g := groups.get(m)) is not None}
+        group = max(joined.values(), key=len, default=set())
+        for other in joined.values():  # the smaller ones join the largest
+            if other is not group:
+                group |= other
+                groups.update(dict.fromkeys(other, group))
+        group |= {node, *producers}
+        groups.update(dict.fromkeys((node, *producers), group))
+    return list({id(g): g for g in groups.values()}.values())

@@ -102,7 +102,7 @@ class CProgram:
         self.checks: list[CCheck] = []
         self.lines = CLines()
         self.rows: dict[int, DType] = {}
-        self.written = {graph.inputs.index(u.input) for u in graph.updates}
+        self.written = set(graph.updated_inputs)
         self._names_by_kernel: dict[object, str] = {}
         self._scratch = 0
         self._span_checks: list[tuple[ElementRange, Node]] = []

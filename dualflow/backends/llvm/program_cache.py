@@ -139,8 +139,8 @@ class ProgramEntry:
             _log(self.graph, reason or "its objects can't be merged")
             return
         exports = tuple([name for source in executable.program.sources for name in source.exports])
-        captures = [id(c.source) for c in self.graph.captures]
-        captured = tuple([captures.index(id(c.source)) for c in executable.inputs.captures])
+        captures = {id(c.source): i for i, c in enumerate(self.graph.captures)}
+        captured = tuple([captures[id(c.source)] for c in executable.inputs.captures])
         record = (
             (object_key, exports, captured, executable.inputs.updated),
             _fields(executable.image, constants or ()),

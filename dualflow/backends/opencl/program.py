@@ -126,7 +126,7 @@ class DeviceProgram:
         program = tuple([s for s in program if not binds_or_checks_size(s.node)])
         self.bounds = MemoryBounds(self.plan, program)
         self.range_checks: list[tuple[ElementRange, Node]] = self.bounds.check(program)
-        self.updated = tuple([graph.inputs.index(u.input) for u in graph.updates])
+        self.updated = graph.updated_inputs
         self._partials = 0
         self._device = device
         self._nests: list[tuple[KernelLaunch, Nest]] = []

@@ -86,7 +86,8 @@ def _with_size_checks(
 
 def _equality_pattern(sizes: Sequence[Any]) -> list[int]:
     """For each size, the index of the first equal one."""
-    return [sizes.index(size) for size in sizes]
+    first: dict[Any, int] = {}
+    return [first.setdefault(size, i) for i, size in enumerate(sizes)]
 
 
 def read_only_call(

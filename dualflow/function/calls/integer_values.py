@@ -29,6 +29,8 @@ Array = np.ndarray[Any, Any]
 _OBJECT: Any = object
 _MAX_ELEMENTS = 64
 """The number of elements of the largest tensor that is evaluated."""
+_MAX_REDUCED_VARIABLES: Final = 8
+"""The number of size variables up to which a reduction is an expression of them: a program binds each."""
 
 
 class IntegerValues:
@@ -136,8 +138,11 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
 
 
 def _reduced(node: Node, x: Array) -> Array | None:
-    """The result of a reduction over all axes of ``x``; None for other reductions."""
-    if len(node.attrs["axis"]) != x.ndim:
+    """The result of a reduction over all axes of ``x``; None for other reductions, or of many variables."""
+    if (
+        len(node.attrs["axis"]) != x.ndim
+        or len(size_variables(x.reshape(-1).tolist())) > _MAX_REDUCED_VARIABLES
+    ):
         return None
     steps = reduction_of(node)
     accumulator: list[Any] = evaluate(steps.init, _SYMBOLIC_INTEGERS, [])

@@ -133,9 +133,8 @@ class RecordedTrace:
         results = replay(graph, tensors, record_assignment)
         count = len(self.outputs)
         computed = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
-        for update, value in zip(self.graph.updates, results[count:], strict=True):
-            variable = sources[self.graph.inputs.index(update.input)]
-            engine.innermost.update(variable, value, computed)
+        for i, value in zip(self.graph.updated_inputs, results[count:], strict=True):
+            engine.innermost.update(sources[i], value, computed)
         return results[:count]
 
     def with_shapes(self, inputs: Sequence[Any]) -> RecordedTrace:
@@ -152,10 +151,8 @@ class RecordedTrace:
             ]
             results = replay(graph, [*arguments, *captured], tracer.record_assignment)
             count = len(graph.outputs)
-            input_index = {v: i for i, v in enumerate(graph.inputs)}
             bound: list[Update] = []
-            for update, value in zip(graph.updates, results[count:], strict=True):
-                at = input_index[update.input]
+            for at, value in zip(graph.updated_inputs, results[count:], strict=True):
                 if at < len(arguments):
                     bound.append(Update(arguments[at]._value, value._value))
                 else:

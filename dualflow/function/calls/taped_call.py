@@ -107,8 +107,7 @@ class ForwardBackward:
         graphs = split_forward_backward(simplified, inputs, outputs + effect_results, effects)
         options = replace(options, rewrites=())
         self.forward = CompiledGraph(graphs.forward, options, call_sizes=call_sizes)
-        input_index = {v: i for i, v in enumerate(graphs.forward.inputs)}
-        self.written = tuple([input_index[u.input] for u in graphs.forward.updates])
+        self.written = graphs.forward.updated_inputs
         self.inputs, self.outputs, self.effect_results = inputs, outputs, effect_results
         self.inputs_with_cotangent, self.outputs_with_cotangent = (
             tuple(inputs_with_cotangent),

@@ -60,8 +60,8 @@ def debug(
     walk = Walk(_callback_observer(step)) if step is not None else _prompt_walk(graph, retrace, function)
     results = walk.evaluate(graph, [array_of(x) for x in sources])
     count = len(graph.outputs)
-    for update, array in zip(graph.updates, results[count:], strict=True):
-        EAGER.assign(sources[graph.inputs.index(update.input)], wrap(array))
+    for i, array in zip(graph.updated_inputs, results[count:], strict=True):
+        EAGER.assign(sources[i], wrap(array))
     return trace.packed([wrap(array) for array in results[:count]])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.graph.control_spec import loop_of
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.op_kinds import Loop
 
@@ -17,7 +17,10 @@ def merge_loops(graph: Graph) -> Graph:
     the two.
     """
     loops = [n for n in graph.nodes if isinstance(n.op.kind, Loop) and n.effect is None]
-    replacements = {n: _extension_of(n, loops) for n in loops}
+    of_inputs: dict[tuple[Value, ...], list[Node]] = {}
+    for node in loops:
+        of_inputs.setdefault(node.inputs, []).append(node)
+    replacements = {n: _extension_of(n, of_inputs[n.inputs]) for n in loops}
     if all(n is longest for n, longest in replacements.items()):
         return graph
     merged_loops: dict[Node, Node] = {}
@@ -35,7 +38,10 @@ def merge_loops(graph: Graph) -> Graph:
 
 
 def _extension_of(node: Node, loops: Sequence[Node]) -> Node:
-    """The loop with the most outputs, the first of which are those of ``node``; or ``node`` itself."""
+    """The loop with the most outputs, the first of which are those of ``node``; or ``node`` itself.
+
+    ``loops`` are those with its inputs.
+    """
     loop = loop_of(node)
-    extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).has_outputs_of(loop)]
+    extensions = [n for n in loops if loop_of(n).has_outputs_of(loop)]
     return max(extensions, key=lambda n: len(loop_of(n).derivation))

@@ -95,9 +95,10 @@ def _expansion(node: Node, needs: _Needs) -> Expansion:
 
 def _cond_needs(node: Node, live: Container[Value]) -> _Needs:
     branches = branches_of(node)
+    numbers = [{v: i for i, v in enumerate(b.inputs)} for b in branches]
     same: dict[int, int] = {}
     for i in range(len(node.outputs)):
-        indices = {b.inputs.index(b.outputs[i]) if b.outputs[i].node is None else -1 for b in branches}
+        indices = {number.get(b.outputs[i], -1) for b, number in zip(branches, numbers, strict=True)}
         if len(indices) == 1 and indices != {-1}:
             same[i] = 1 + indices.pop()
     outputs = [i for i, v in enumerate(node.outputs) if v in live and i not in same]
