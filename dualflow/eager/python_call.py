@@ -11,7 +11,6 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import Array, as_array, reject_mask
 from dualflow.core.dispatch import AbstractVariable
-from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape, broadcast
@@ -136,7 +135,7 @@ def py_function(
         inp: the tensors to call it with.
         Tout: the dtype of the result, or a list of dtypes, or None for a function without results. In a
             traced function a result has the shape to which the inputs broadcast; for another one give a
-            :class:`dualflow.TensorSpec` instead of the dtype.
+            :class:`dualflow.TensorSpec` instead of the dtype, or call ``set_shape`` of the result first.
         name: ignored; as in TensorFlow.
 
     Returns:
@@ -226,6 +225,23 @@ def _decorator(call: Callable[..., Any], tout: Any, name: str | None) -> Callabl
     return decorate
 
 
+class _AssumedSpec(TensorSpec):
+    """The spec of a result of a dtype alone, in a trace: the shape to which the inputs broadcast."""
+
+    __slots__ = ()
+
+
+def with_declared_shape(specs: Specs, index: int, shape: Shape) -> Specs | None:
+    """The specs of a call's results with the shape of one that was declared by its dtype alone.
+
+    None if the result has a declared shape already.
+    """
+    spec = specs[index]
+    if not isinstance(spec, _AssumedSpec):
+        return None
+    return (*specs[:index], TensorSpec.of(shape, spec.dtype), *specs[index + 1 :])
+
+
 def _declared(Tout: Any, inputs: Sequence[Any] | None) -> Specs:
     """The specs of the results; a dtype without ``inputs``, as in eager calls, has any number of axes."""
     entries = () if Tout is None else tuple(Tout) if isinstance(Tout, list | tuple) else (Tout,)
@@ -242,7 +258,7 @@ def _broadcast_spec(dtype: Any, inputs: Sequence[Any] | None) -> TensorSpec:
             "The shape of a Python function's result must be known while tracing, and these inputs have no "
             f"common one: {', '.join(str(x.spec) for x in inputs)}. Give Tout as df.TensorSpec(shape, dtype)."
         ) from None
-    return TensorSpec.of(shape, as_dtype(dtype))
+    return _AssumedSpec(shape, dtype)
 
 
 def _packed(Tout: Any, results: Any) -> Any:

@@ -23,9 +23,10 @@ from dualflow.core.errors import (
 )
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
-from dualflow.core.shape import Shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.warning import called_by_user
+from dualflow.eager.python_call import NUMPY_FUNCTION, PY_FUNCTION, with_declared_shape
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
@@ -242,6 +243,8 @@ class SymbolicTensor(Tensor):
                 while a tape records, or inside of a branch or loop. There :func:`dualflow.ensure_shape`
                 returns a new tensor with the shape.
         """
+        if self._declare_result_of_python(as_shape(shape)):
+            return
         merged = self.shape.merge_with(shape)
         if merged == self.shape or dispatch.current() is not self._tracer:
             super().set_shape(shape)
@@ -251,6 +254,20 @@ class SymbolicTensor(Tensor):
         else:
             ensured: Any = self._tracer.apply(ENSURED, (self,), {"sizes": merged})
             self._value = ensured._value
+
+    def _declare_result_of_python(self, shape: Shape) -> bool:
+        """Declare the shape of a result of ``py_function`` that has a dtype alone, and that no op reads."""
+        node, value = self._value.node, self._value
+        if node is None or node.op not in (PY_FUNCTION, NUMPY_FUNCTION) or shape is UNKNOWN_RANK:
+            return False
+        specs = with_declared_shape(node.attrs["specs"], value.index, shape)
+        tracer: Any = self._tracer
+        is_open = dispatch.current().innermost is tracer
+        if specs is None or not is_open or any(value in n.inputs for n in tracer.builder.nodes):
+            return False
+        node.attrs = {**node.attrs, "specs": specs}
+        value.spec = specs[value.index]
+        return True
 
     def _described(self) -> str:
         """The tensor and the line that created it, for errors."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -305,3 +307,78 @@ def test_numpy_function_is_a_decorator(mode):
 
     more, less = mode(parts)(df.constant([2.0]))
     assert (more.numpy().tolist(), less.numpy().tolist()) == ([3.0], [1.0])
+
+
+@pytest.mark.parametrize("call", [df.numpy_function, df.py_function])
+@pytest.mark.parametrize("under_a_tape", [False, True])
+def test_set_shape_declares_the_result_of_a_python_function(call: Any, under_a_tape: bool) -> None:
+    @df.function
+    def f(n: Any) -> Any:
+        with df.GradientTape() if under_a_tape else contextlib.nullcontext():
+            state, count = call(
+                lambda n: (np.arange(3, dtype=np.float32), np.int32(n)), [n], [df.float32, df.int32]
+            )
+            state.set_shape([3])
+        assert (state.shape, count.shape) == ((3,), ())
+        return df.reduce_sum(state * 2.0), count
+
+    total, count = f(df.constant(5))
+    assert (float(total), int(count)) == (6.0, 5)
+
+
+def test_the_declared_shape_is_checked_when_the_function_runs() -> None:
+    @df.function
+    def f(n: Any) -> Any:
+        rows = df.numpy_function(lambda n: np.ones([n, 2], np.float32), [n], df.float32)
+        rows.set_shape([None, 2])
+        return df.reduce_sum(rows, axis=0)
+
+    assert f(df.constant(3)).numpy().tolist() == [3.0, 3.0]
+    assert f(df.constant(4)).numpy().tolist() == [4.0, 4.0]
+
+    @df.function
+    def wrong() -> Any:
+        x = df.numpy_function(lambda: np.ones([2], np.float32), [], df.float32)
+        x.set_shape([3])
+        return x + 1.0
+
+    with pytest.raises(InvalidArgumentError, match=r"\(2,\)"):
+        wrong()
+
+
+def test_a_shape_that_an_op_has_read_already_is_not_declared_again() -> None:
+    @df.function
+    def f(n: Any) -> Any:
+        x = df.numpy_function(lambda n: np.ones([3], np.float32), [n], df.float32)
+        y = x + 1.0
+        x.set_shape([3])
+        return y
+
+    with pytest.raises(InvalidArgumentError, match="incompatible"):
+        f(df.constant(1))
+
+
+def test_a_state_of_an_environment_in_a_loop() -> None:
+    def step(state: Any) -> Any:
+        return state + 1.0, np.int32(2), np.int32(state[0] > 2)
+
+    @df.function
+    def episode(state: Any) -> Any:
+        total = df.constant(0)
+        for _ in df.range(10):
+            shape = state.shape
+            state, reward, done = df.numpy_function(
+                lambda s: (s + 1.0, np.int32(2), np.int32(s[0] > 2)),
+                [state],
+                [df.float32, df.int32, df.int32],
+            )
+            reward.set_shape([])
+            done.set_shape([])
+            state.set_shape(shape)
+            total += reward
+            if df.cast(done, df.bool):
+                break
+        return total, state
+
+    total, state = episode(df.zeros([4]))
+    assert (int(total), state.numpy().tolist()) == (8, [4.0] * 4)
