@@ -47,6 +47,33 @@ def size_nodes(joint: Graph, inputs: int, ahead: set[Node]) -> SizeNodes:
     return SizeNodes(tuple(parts[0]), tuple(parts[1]))
 
 
+def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node]) -> list[Node]:
+    """Branches and loops that bind size variables which other nodes of the forward graph (``ahead``) read.
+
+    These nodes may read the size of a loop's result without its elements. The branches and loops returned
+    are not in ``ahead``, and read none of the arguments after the first ``inputs``.
+
+    Raises:
+        UndecidedSize: no such node binds one of the variables.
+    """
+    forward = size_nodes(joint, inputs, ahead).forward
+    if not forward:
+        return []
+    bound, read = _bound_and_read([*forward, *ahead], joint.arguments[:inputs])
+    if read <= bound:
+        return []
+    reached = set(joint.arguments[inputs:])
+    binding = []
+    for node in joint.nodes:
+        if not reached.isdisjoint(node.inputs):
+            reached.update(node.outputs)
+        elif node.bodies and node not in ahead and _bound_and_read([node], ())[0] & (read - bound):
+            binding.append(node)
+    if not binding:
+        raise UndecidedSize("the forward graph reads a size that only its gradient computes")
+    return binding
+
+
 def backward_sizes(
     joint: Graph, arguments: Sequence[Value], nodes: Iterable[Node], computed: Sequence[Node]
 ) -> BackwardSizes:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.graph.backward_sizes import backward_sizes, size_nodes
+from dualflow.graph.backward_sizes import backward_sizes, nodes_that_bind_sizes, size_nodes
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
@@ -65,7 +65,11 @@ def split_forward_backward(
     """
     active = [n for n in joint.nodes if n.effect is not None and not binds_or_checks_size(n)]
     first, last = active[:effects], active[effects:]
-    ahead, _ = ancestors([*joint.outputs[:outputs], *(u.value for u in joint.updates)], (), first)
+    results = [*joint.outputs[:outputs], *(u.value for u in joint.updates)]
+    ahead, _ = ancestors(results, (), first)
+    while more := nodes_that_bind_sizes(joint, inputs, ahead):
+        first = [*first, *more]
+        ahead, _ = ancestors(results, (), first)
     gradients = joint.outputs[outputs:]
     stored = ahead - _recomputed(joint, ahead, kept_inputs)
     sizes = size_nodes(joint, inputs, ahead)

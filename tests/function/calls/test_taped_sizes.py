@@ -33,6 +33,14 @@ def written_rows(x: Any) -> Any:
     return rows.stack()
 
 
+def ones_of_written_rows(x: Any) -> Any:
+    """The result has the size of the rows, and reads none of their elements."""
+    rows = df.TensorArray(df.float64, size=0, dynamic_size=True, element_shape=[8])
+    for i in df.range(df.shape(x)[0]):
+        rows = rows.write(i, x[i])
+    return df.ones_like(rows.stack()) * df.reduce_sum(x)
+
+
 @df.custom_gradient
 def doubled_gradient(x: Any) -> Any:
     y = df.exp(x * 0.1)
@@ -57,6 +65,7 @@ CASES: dict[str, tuple[Callable[..., Any], Shapes]] = {
     ),
     "a loop over rows": (scan, ((N, 8),)),
     "rows that a loop writes one by one": (written_rows, ((N, 8),)),
+    "a size that a loop computes": (ones_of_written_rows, ((N, 8),)),
     "a branch": (lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: x * x, lambda: df.sin(x)), ((N,),)),
     "a number of rows": (
         lambda x: df.reduce_sum(x, 0) / (df.cast(df.shape(x)[0], df.float64) + 1.0),
