@@ -93,3 +93,20 @@ def test_second_derivatives_of_static_sizes_are_those_of_eager_calls(name: str) 
     compiled = df.function(lambda x, n: derivatives(loop, x, n), sizes="exact")
     for result, expected in zip(compiled(x, n), derivatives(loop, x, n), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_gradient_that_is_taken_in_an_iteration_may_read_its_loop_variable() -> None:
+    """After the iteration the variable has no value, so that there is no graph for further derivatives."""
+
+    def total(x: Any) -> Any:
+        value = x
+        for i in df.range(df.shape(x)[0]):
+
+            def scaled(z: Any) -> Any:
+                return z * z * df.cast(i, df.float64)  # noqa: B023
+
+            value += df.autodiff.grad(lambda z: df.reduce_sum(df.recompute_grad(scaled)(z)))(x)
+        return value
+
+    x = df.constant([1.0, 2.0, 3.0], df.float64)
+    np.testing.assert_allclose(df.function(total)(x), x * (1.0 + 2.0 * (0.0 + 1.0 + 2.0)))
