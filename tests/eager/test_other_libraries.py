@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_score, train_test_split
-from sklearn.utils import resample, shuffle
+from required_tools import require_module
 
 import dualflow as df
 
@@ -15,27 +13,32 @@ Y = df.cast(X[:, 0] > 0, df.int32)
 
 
 def test_scikit_learn_splits_tensors_into_tensors():
-    parts = train_test_split(X, Y, test_size=10, random_state=0)
-    rows = train_test_split(np.arange(40), test_size=10, random_state=0)
+    selection = require_module("sklearn.model_selection")
+    parts = selection.train_test_split(X, Y, test_size=10, random_state=0)
+    rows = selection.train_test_split(np.arange(40), test_size=10, random_state=0)
     for result, source, picked in zip(parts, (X, X, Y, Y), (*rows, *rows), strict=True):
         assert isinstance(result, df.Tensor)
         np.testing.assert_array_equal(result.numpy(), source.numpy()[picked])
 
 
 def test_scikit_learn_keeps_the_shares_of_classes():
-    _, _, train, test = train_test_split(X, Y, stratify=Y, test_size=0.5, random_state=0)
+    selection = require_module("sklearn.model_selection")
+    _, _, train, test = selection.train_test_split(X, Y, stratify=Y, test_size=0.5, random_state=0)
     assert abs(int(df.reduce_sum(train)) - int(df.reduce_sum(test))) <= 1
 
 
 def test_scikit_learn_shuffles_and_resamples_rows():
-    x, y = shuffle(X, Y, random_state=0)
+    utils = require_module("sklearn.utils")
+    x, y = utils.shuffle(X, Y, random_state=0)
     np.testing.assert_array_equal(y.numpy(), x.numpy()[:, 0] > 0)
-    assert resample(X, n_samples=7, random_state=0).shape == (7, 3)
+    assert utils.resample(X, n_samples=7, random_state=0).shape == (7, 3)
 
 
 def test_scikit_learn_fits_and_validates():
-    assert LogisticRegression().fit(X, Y).score(X, Y) > 0.9
-    assert cross_val_score(LogisticRegression(), X, Y, cv=KFold(2)).shape == (2,)
+    selection = require_module("sklearn.model_selection")
+    model = require_module("sklearn.linear_model").LogisticRegression()
+    assert model.fit(X, Y).score(X, Y) > 0.9
+    assert selection.cross_val_score(model, X, Y, cv=selection.KFold(2)).shape == (2,)
 
 
 def test_pandas_gives_way_to_tensors():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
 import numpy as np
 import pytest
 from opencl_driver import use_backend
@@ -14,7 +13,7 @@ import dualflow as df
 X = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
 
 
-def trained(device: str) -> tuple[list[float], Any, set[str]]:
+def trained(keras: Any, device: str) -> tuple[list[float], Any, set[str]]:
     """The losses of a model that is trained on a device, its predictions, and where its variables are."""
     with df.device(device):
         keras.utils.set_random_seed(0)
@@ -26,9 +25,9 @@ def trained(device: str) -> tuple[list[float], Any, set[str]]:
 
 @pytest.mark.opencl
 @pytest.mark.exhaustive
-def test_a_model_is_trained_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_trained_on_the_device(keras: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     use_backend("opencl", monkeypatch)
-    (losses, predictions, devices), expected = trained("/gpu:0"), trained("/cpu:0")
+    (losses, predictions, devices), expected = trained(keras, "/gpu:0"), trained(keras, "/cpu:0")
     assert (devices, expected[2]) == (
         {"/job:localhost/replica:0/task:0/device:GPU:0"},
         {"/job:localhost/replica:0/task:0/device:CPU:0"},
