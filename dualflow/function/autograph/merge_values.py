@@ -18,6 +18,7 @@ from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Value
+from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 
@@ -42,11 +43,13 @@ def condition_value(x: Any) -> Any:
 
 
 def truth(x: Any, what: str) -> Any:
-    """The scalar ``x`` as a bool tensor; ``what`` names the statement in the error.
+    """``x``, a scalar or of one element, as a scalar bool tensor; ``what`` names the statement in the error.
 
     Raises:
-        InvalidArgumentError: an input is not a scalar.
+        InvalidArgumentError: an input has a size other than 1.
     """
+    if isinstance(x, AbstractTensor) and x.shape and all(size in (1, None) for size in x.shape):
+        x = reshape(x, [])  # as TensorFlow; a dynamic size is checked at run time
     if isinstance(x, AbstractTensor) and x.shape:
         raise InvalidArgumentError(
             f"The condition of {what} has shape {x.shape}, but must be a scalar; use df.reduce_all or "

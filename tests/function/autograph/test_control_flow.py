@@ -650,3 +650,20 @@ def test_to_graph_converts_without_compiling():
 def test_to_graph_refuses_what_it_cannot_convert(entity, options, message):
     with pytest.raises(df.errors.InvalidArgumentError, match=message):
         df.autograph.to_graph(entity, **options)
+
+
+def test_a_condition_of_one_element_is_a_scalar():
+    @df.function(input_signature=[df.TensorSpec([1, None]), df.TensorSpec([1, 1])])
+    def f(x, y):
+        count = 0
+        while x < 3.0:
+            x += 1.0
+            count += 1
+            if not (x < 100.0) or x == y:
+                break
+        return count
+
+    assert int(f(df.constant([[0.0]]), df.constant([[9.0]]))) == 3
+    assert int(f(df.constant([[0.0]]), df.constant([[1.0]]))) == 1
+    with pytest.raises(ValueError, match="shape"):
+        f(df.constant([[0.0, 1.0]]), df.constant([[9.0]]))
