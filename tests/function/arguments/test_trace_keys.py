@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.runtime import cpu_fingerprint, jit, target
 from dualflow.function.arguments import trace_key
-from dualflow.function.calls import call_cache
+from dualflow.function.calls import call_cache, shape_variants
 
 pytestmark = pytest.mark.llvm
 Patch = pytest.MonkeyPatch
@@ -165,23 +164,20 @@ class OneEntry(dict[Any, Any]):
         return super().setdefault(None, default)
 
 
-@pytest.mark.parametrize(
-    ("part", "options", "context"),
-    [("_traces", {"memory_budget": "1MB"}, df.GradientTape), ("_programs", {}, nullcontext)],
-)
+@pytest.mark.parametrize(("part", "decisions"), [("_traces", 0), ("_programs", shape_variants.MAX_DECISIONS)])
 def test_a_trace_of_dynamic_sizes_without_its_sizes_gives_other_results(
-    part: str, options: Any, context: Callable[[], Any]
+    monkeypatch: pytest.MonkeyPatch, part: str, decisions: int
 ) -> None:
+    monkeypatch.setattr(shape_variants, "MAX_DECISIONS", decisions)
     calls = ((A, A), (LONG, A[:1]), (LONG, LONG))
 
     def outcomes(mutated: bool) -> list[Any]:
         signature = [df.TensorSpec([None]), df.TensorSpec([None])]
-        f = df.function(lambda x, y: x / y, input_signature=signature, **options)
+        f = df.function(lambda x, y: x / y, input_signature=signature)
         if mutated:
             variants: Any = f.get_concrete_function()._variants
             setattr(variants, part, OneEntry())
-        with context():
-            return [outcome(lambda x=x, y=y: f(x, y)) for x, y in calls]
+        return [outcome(lambda x=x, y=y: f(x, y)) for x, y in calls]
 
     assert outcomes(mutated=True) != outcomes(mutated=False)
 
