@@ -162,7 +162,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     def _diag_part(self) -> Any:
         return diag_part(self._tril)
 
-    _eigvals = _diag_part
+    _eigvals = _get_diag = _diag_part  # subclasses call the second by TensorFlow's name
 
     def _assert_non_singular(self) -> Any:
         return assert_no_zeros(self._diag_part(), "Singular operator: the diagonal contained zeros.")

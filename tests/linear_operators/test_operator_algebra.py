@@ -419,3 +419,16 @@ def test_a_subclass_has_all_methods_by_its_product() -> None:
     np.testing.assert_allclose((shift @ shift.H).to_dense(), dense @ dense.T)
     np.testing.assert_allclose(Shift(np.array([0.5, 1.0]), 3)[0].to_dense(), dense)
     np.testing.assert_allclose(df.function(lambda a, x: a.matvec(x))(shift, np.ones(3)), dense.sum(1))
+
+
+class Compensated(df.linalg.LinearOperatorLowerTriangular):
+    """Sums the logarithms of its diagonal in float64, as TensorFlow Probability does with another sum."""
+
+    def _log_abs_determinant(self) -> Any:
+        return df.reduce_sum(df.cast(df.math.log(df.abs(self._get_diag())), df.float64), -1)
+
+
+def test_a_subclass_reads_the_diagonal_of_a_triangle() -> None:
+    logarithm = Compensated(df.constant([[2.0, 9.0], [1.0, -3.0]])).log_abs_determinant()
+    assert logarithm.dtype == df.float64
+    np.testing.assert_allclose(logarithm, np.log(6.0), rtol=1e-6)
