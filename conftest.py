@@ -61,7 +61,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run the whole suite on all processors, one file after another on each, if pytest-xdist is installed.
 
     Such a run leaves the exhaustive tests out. A run that names files, a part, a number of processes or a
-    debugger has one process. The processes of pytest-xdist have the options of the first process.
+    debugger has one process.
     """
     option = config.option
     if hasattr(config, "workerinput"):
@@ -71,6 +71,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         option.numprocesses, option.dist = "auto", "loadfile"
     if option.exhaustive is None:
         option.exhaustive = not whole or bool(option.markexpr or option.keyword)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Send the decision to a process of pytest-xdist, where the options of this file have their defaults."""
+    node.workerinput["exhaustive"] = node.config.option.exhaustive
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -117,8 +123,11 @@ class CollectsBackwards:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let every second process of pytest-xdist that runs the whole suite collect it backwards."""
-    process = getattr(config, "workerinput", {}).get("workerid", "gw0")
+    """In a process of pytest-xdist, use the first one's decision; every second one collects backwards."""
+    if not hasattr(config, "workerinput"):
+        return
+    config.option.exhaustive = config.workerinput["exhaustive"]
+    process = config.workerinput["workerid"]
     if int(process.removeprefix("gw")) % 2 == 1 and config.args == config.getini("testpaths"):
         config.pluginmanager.register(CollectsBackwards())
 

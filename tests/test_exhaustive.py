@@ -70,7 +70,7 @@ def test_a_run_of_the_suite_names_what_it_leaves_out(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "tests"),
     [
-        (["-m", "exhaustive", "-n0"], EXHAUSTIVE),
+        (["-m", "exhaustive"], EXHAUSTIVE),
         (["tests/part"], USUAL | EXHAUSTIVE),
         pytest.param(["--exhaustive", "-n0"], USUAL | OTHER | EXHAUSTIVE, marks=pytest.mark.exhaustive),
     ],
