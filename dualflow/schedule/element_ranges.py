@@ -44,12 +44,12 @@ def range_of_layout(layout: Layout, shape: Sequence[int], size: int) -> ElementR
     buffer, first, strides = layout
     last, symbolic = first, False
     for extent, stride in zip(shape, strides, strict=True):
+        if extent.__class__ is int and not extent:
+            return None
         if extent.__class__ is not int or stride.__class__ is not int:
             before, after = distances(stride, extent)
             first, last, symbolic = first + before, last + after, True
         elif extent != 1:
-            if not extent:
-                return None
             if stride < 0:
                 first += stride * (extent - 1)
             else:

@@ -344,3 +344,31 @@ def test_a_failure_in_an_iteration_leaves_variables_as_eager_would():
     with pytest.raises(df.errors.OutOfRangeError):
         f(df.constant(X), df.constant(2))
     assert v.numpy() == 0.0
+
+
+def test_a_branch_takes_a_tensor_with_an_empty_axis_before_a_dynamic_one():
+    def program(x, y, n):
+        with df.GradientTape() as tape:
+            tape.watch([x, y])
+            rows = df.boolean_mask(y, y[:, 0] > 0.0)
+            rows = df.cond(n > 0, lambda: rows, lambda: rows * df.cast(df.size(df.exp(x) * 2.0), df.float32))
+            total = df.reduce_sum(rows) + df.cast(
+                df.reduce_sum(df.cond(n > 0, lambda: x, lambda: x * 2.0)), df.float32
+            )
+        return rows, *tape.gradient(total, [x, y])
+
+    signature = [
+        df.TensorSpec([3, 0, None], df.float64),
+        df.TensorSpec([3, None]),
+        df.TensorSpec([], df.int32),
+    ]
+    compiled = df.function(program, input_signature=signature)
+    for size, n in ((3, 1), (1, 0), (0, 1), (5, 0)):
+        x, y = (
+            df.ones([3, 0, size], df.float64),
+            df.constant(np.arange(51, dtype=np.float32).reshape(3, 17) - 20),
+        )
+        for result, expected in zip(
+            compiled(x, y, df.constant(n)), program(x, y, df.constant(n)), strict=True
+        ):
+            np.testing.assert_array_equal(result, expected)
