@@ -145,6 +145,7 @@ assert not control_flow_util.GraphOrParentsInXlaContext(None)
 assert tensor_shape.as_shape([2]) == tf.TensorShape([2])
 assert context.in_eager_mode()
 assert tensor_util.constant_value_as_shape([2, -1]) == [2, None]
+assert tensor_util.try_evaluate_constant(tf.constant(2)) == 2
 @tf.function
 def shape_of_rows(x, n):
     assert tensor_util.constant_value_as_shape([tf.shape(x)[1], n[0], 7]) == [3, None, 7]

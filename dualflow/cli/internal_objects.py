@@ -326,6 +326,7 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
     "framework.tensor_shape": {"as_shape": dualflow.TensorShape},
     "framework.tensor_util": {
         "constant_value": dualflow.get_static_value,
+        "try_evaluate_constant": dualflow.get_static_value,
         "constant_value_as_shape": _constant_value_as_shape,
     },
     "ops.control_flow_util": {"GraphOrParentsInXlaContext": lambda graph: False},

@@ -48,6 +48,9 @@ class DelegatingEngine(Engine):
     def compile_for_device(self) -> None:
         self.base.compile_for_device()
 
+    def initializer_of(self, variable: Any) -> Any:
+        return self.base.initializer_of(variable)
+
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self.base.run(op, inputs, attrs)
 

@@ -183,7 +183,7 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
     @property
     def initializer(self) -> Any:
         """The operation that initializes it in an explicit graph; None elsewhere: it has a value."""
-        return dispatch.current().innermost.initializer_of(self)
+        return dispatch.current().initializer_of(self)
 
     def is_initialized(self) -> bool:
         """True: a variable always has a value.
