@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from dualflow.core.records import replace
-from dualflow.core.shape import Shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.function.arguments.match_structure import kind_serves
@@ -56,9 +56,11 @@ def relaxed(
 
     As in TensorFlow, another rank, dtype or Python value needs another trace. With ``batches``, sizes other
     than the first become dynamic only after three keys that differ in these. The sizes of ``fixed`` axes of
-    leaves never become dynamic.
+    leaves never become dynamic. A call with a tensor of unknown rank stays as it is.
     """
     leaves = call.key[1]
+    if any(isinstance(leaf, TensorLeaf) and leaf.spec.shape is UNKNOWN_RANK for leaf in leaves):
+        return call
     alike = [old for old in earlier if old[0] == call.key[0] and all(map(_alike, old[1], leaves))]
     if batches:
         same_rows = [old for old in alike if all(map(_rows_alike, old[1], leaves))]
@@ -79,7 +81,7 @@ def _accepts(old: Leaf, new: Leaf) -> bool:
 def _alike(old: Leaf, new: Leaf) -> bool:
     """Whether two leaves are equal, or differ in sizes only."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
-        return old.spec.dtype is new.spec.dtype and old.spec.rank == new.spec.rank
+        return old.spec.dtype is new.spec.dtype and old.spec.shape.rank == new.spec.shape.rank
     return old == new
 
 

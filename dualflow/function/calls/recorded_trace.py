@@ -15,7 +15,11 @@ from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.function.arguments.results import Packer
-from dualflow.function.tracing.gradient_graphs import traced_gradients, with_gradient_graphs
+from dualflow.function.tracing.gradient_graphs import (
+    has_gradient_function,
+    traced_gradients,
+    with_gradient_graphs,
+)
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Update, Value
@@ -71,20 +75,28 @@ class RecordedTrace:
         self.variable_arguments = variable_arguments
         self.pack = pack
         self.guards = guards
+        self._graph_for_traces: Graph | None = None
 
     @cached_attribute
     def captured(self) -> tuple[Any, ...]:
         """The source of each capture: a variable, a tensor, or a symbolic tensor of an outer trace."""
         return tuple([c.source for c in self.graph.captures])
 
-    @cached_attribute
+    @property
     def graph_for_traces(self) -> Graph:
         """The graph, as other traces evaluate it.
 
         Custom gradient functions hold tensors of this trace, so graphs are in their place. What these capture
-        are further inputs.
+        are further inputs. A function that raises is traced again at the next use: its error may depend on
+        what it reads.
         """
-        return with_gradient_graphs(self.graph, traced_gradients(self.tracer, self.graph.nodes))
+        graph = self._graph_for_traces
+        if graph is None:
+            gradients = traced_gradients(self.tracer, self.graph.nodes)
+            graph = with_gradient_graphs(self.graph, gradients)
+            if len(gradients) == sum(map(has_gradient_function, self.graph.nodes)):
+                self._graph_for_traces = graph
+        return graph
 
     @property
     def has_dynamic_sizes(self) -> bool:

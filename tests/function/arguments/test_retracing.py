@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 import dualflow as df
+from dualflow.compat import v1
 from dualflow.function import RetracingWarning
 
 
@@ -39,6 +40,14 @@ def test_the_first_trace_has_no_reason():
 )
 def test_the_argument_that_differs_is_named_with_a_remedy(first, second, reason):
     assert reason in traced(first, second)[-1]
+
+
+def test_an_unknown_rank_is_another_rank():
+    f = df.function(df.exp, name="f")
+    with v1.Graph().as_default():
+        f(v1.placeholder(v1.float32, None))
+    assert float(f(df.constant(0.0))) == 1.0
+    assert "x went from shape <unknown> to (), of another rank" in f.explain()
 
 
 def test_the_difference_is_to_the_nearest_trace():

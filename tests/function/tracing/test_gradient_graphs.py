@@ -157,3 +157,26 @@ def test_effects_of_a_gradient_function_are_not_those_of_the_branch(capfd: Any) 
 
     df.function(lambda x, n: in_a_branch(f, x, n))(df.constant(1.0), df.constant(3))
     assert "gradient" not in "".join(capfd.readouterr())
+
+
+def test_a_gradient_function_that_raised_once_is_traced_again() -> None:
+    rates: list[float] = []
+
+    @df.custom_gradient
+    def scaled(x: Any) -> Any:
+        def grad(g: Any) -> Any:
+            if not rates:
+                raise ValueError("there is no rate")
+            return g * x * rates[0]
+
+        return x * x, grad
+
+    inner = df.function(scaled, autograph=False)
+
+    def slope(x: Any) -> Any:
+        return df.gradients(inner(x), x)[0]
+
+    with pytest.raises(ValueError, match="there is no rate"):
+        df.function(slope)(df.constant(3.0))
+    rates.append(5.0)
+    assert float(df.function(slope)(df.constant(3.0))) == 15.0
