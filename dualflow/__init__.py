@@ -223,6 +223,7 @@ if TYPE_CHECKING:
     from dualflow import io as io
     from dualflow import keras as keras
     from dualflow import linalg as linalg
+    from dualflow import lookup as lookup
     from dualflow import math as math
     from dualflow import nest as nest
     from dualflow import nn as nn
@@ -365,8 +366,8 @@ _publish(
     lazy={
         "dualflow": (
             "array_api autodiff bitwise compat contrib data debugging distribute dtypes experimental "
-            "graph_util image initializers io keras linalg math nest nn numpy onnx profiler quantization "
-            "ragged random raw_ops rewrite saved_model sets signal sparse strings summary sysconfig test "
+            "graph_util image initializers io keras linalg lookup math nest nn numpy onnx profiler "
+            "quantization ragged random raw_ops rewrite saved_model sets signal sparse strings summary sysconfig test "
             "train types xla"
         ),
         "dualflow.config.bug_report": "bug_report",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.ops.sparse.crossing import cross_hashed as cross_hashed
     from dualflow.ops.sparse.dense import eye as eye
     from dualflow.ops.sparse.dense import from_dense as from_dense
     from dualflow.ops.sparse.dense import map_values as map_values
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     lazy={
+        "dualflow.ops.sparse.crossing": "cross_hashed",
         "dualflow.ops.sparse.dense": "eye from_dense map_values to_dense",
         "dualflow.ops.sparse.pairs": "add maximum minimum sampled_addmm sparse_dense_matmul",
         "dualflow.ops.sparse.selection": "concat fill_empty_rows mask retain slice split",

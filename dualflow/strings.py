@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.ops.text.hash_buckets import to_hash_bucket as to_hash_bucket
+    from dualflow.ops.text.hash_buckets import to_hash_bucket_fast as to_hash_bucket_fast
+    from dualflow.ops.text.hash_buckets import to_hash_bucket_strong as to_hash_bucket_strong
     from dualflow.ops.text.joins import format as format
     from dualflow.ops.text.joins import join as join
     from dualflow.ops.text.joins import reduce_join as reduce_join
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     lazy={
+        "dualflow.ops.text.hash_buckets": "to_hash_bucket to_hash_bucket_fast to_hash_bucket_strong",
         "dualflow.ops.text.joins": "format join reduce_join",
         "dualflow.ops.text.letters": "length lower strip upper",
         "dualflow.ops.text.ngrams": "ngrams",

@@ -1,8 +1,8 @@
 """The import hook that adds this backend to Keras's list of backends.
 
 While this backend is chosen, some modules of Keras are compiled with one more branch
-(:mod:`keras_dualflow.branches`), others are patched after they are loaded (:mod:`keras_dualflow.patches`).
-They are located by Python's own finders; the import of all other modules is unchanged.
+(:mod:`keras_dualflow.branches`), or with other imports (:mod:`keras_dualflow.tensorflow_imports`); others are
+patched after they are loaded (:mod:`keras_dualflow.patches`). They are located by Python's own finders; the import of all other modules is unchanged.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dualflow.core.warning import warn_user
 from keras_dualflow.branches import BRANCHES, TESTED, code_with_branch, keras_version, structure_error
 from keras_dualflow.choice import NAME
 from keras_dualflow.patches import PATCHES, patch
+from keras_dualflow.tensorflow_imports import TENSORFLOW_IMPORTS, code_with_replaced_imports
 
 _BACKEND: Final = "keras.src.backend"
 
@@ -36,6 +37,14 @@ class BranchLoader(SourceFileLoader):
         return code_with_branch(self.get_data(path), path, fullname)
 
 
+class _ImportLoader(SourceFileLoader):
+    """Loads a module of Keras that imports dualflow in place of TensorFlow; compiled at each import, too."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return code_with_replaced_imports(self.get_data(path), path, fullname)
+
+
 class _PatchLoader(SourceFileLoader):
     """Loads a module of Keras, and patches it."""
 
@@ -44,20 +53,28 @@ class _PatchLoader(SourceFileLoader):
         patch(module)
 
 
+_LOADERS: Final[dict[str, type[SourceFileLoader]]] = {
+    **dict.fromkeys(PATCHES, _PatchLoader),
+    **dict.fromkeys(TENSORFLOW_IMPORTS, _ImportLoader),
+    **dict.fromkeys(BRANCHES, BranchLoader),
+}
+"""The loader of each module of Keras that is changed."""
+
+
 class _BackendFinder:
     """A finder of the modules of Keras that are changed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in BRANCHES and fullname not in PATCHES:
+        loader = _LOADERS.get(fullname)
+        if loader is None:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or spec.origin is None:
             return spec
         if type(spec.loader) is not SourceFileLoader:
             raise structure_error(fullname, "a Python file", f"is loaded from {spec.origin}")
-        loader = BranchLoader if fullname in BRANCHES else _PatchLoader
         spec.loader = loader(fullname, spec.origin)
         return spec
 

@@ -28,6 +28,8 @@ NAMESPACES = {
     "df.linalg": df.linalg,
     "df.math": df.math,
     "df.math.special": df.math.special,
+    "df.lookup": df.lookup,
+    "df.lookup.experimental": df.lookup.experimental,
     "df.nn": df.nn,
     "df.nn.experimental": df.nn.experimental,
     "df.numpy": df.numpy,
@@ -48,6 +50,7 @@ NAMESPACES = {
 PACKAGES = (
     "dualflow.ops.",
     "dualflow.linear_operators.",
+    "dualflow.lookup.",
     "dualflow.numpy.",
     "dualflow.array_api.",
     "dualflow.distribute.",

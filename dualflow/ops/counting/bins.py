@@ -89,7 +89,7 @@ def bincount(
     indices = required(
         integers, reduce_all(integers >= 0), "the integers that bincount counts are 0 or more."
     )
-    size = _length(indices, minlength, maxlength)
+    size = length(indices, minlength, maxlength)
     num_bins = size
     if maxlength is not None:  # integers that are left out are counted in an additional bin
         indices, num_bins = minimum(indices, cast(size, indices.dtype)), size + 1
@@ -100,7 +100,7 @@ def bincount(
     return minimum(totals, 1) if binary_output else totals
 
 
-def _length(indices: Any, minlength: Any, maxlength: Any) -> Count:
+def length(indices: Any, minlength: Any, maxlength: Any) -> Count:
     """The size of the result: the largest index + 1, clamped to [minlength, maxlength]."""
     size = count_up_to(indices)
     if minlength is not None:

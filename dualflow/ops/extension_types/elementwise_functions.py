@@ -16,6 +16,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.elementary.values import bitcast, saturate_cast
 from dualflow.ops.neural.activations import elu, gelu, leaky_relu, selu, silu
+from dualflow.ops.text.hash_buckets import to_hash_bucket, to_hash_bucket_fast, to_hash_bucket_strong
 from dualflow.ops.text.joins import join
 from dualflow.ops.text.letters import length, lower, strip, upper
 from dualflow.ops.text.numbers import as_string, to_number
@@ -41,6 +42,9 @@ FUNCTIONS_WITHOUT_OP: Final[tuple[Callable[..., Any], ...]] = (
     silu,
     strip,
     substr,
+    to_hash_bucket,
+    to_hash_bucket_fast,
+    to_hash_bucket_strong,
     to_number,
     upper,
     zeros_like,

@@ -16,6 +16,7 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, logical_and
 from dualflow.ops.conversion import cast
+from dualflow.ops.counting import bins
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.extension_types import elementwise_functions
 from dualflow.ops.powers import sqrt
@@ -190,3 +191,26 @@ def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
         f"A RaggedTensor of shape {input.shape} has no shape as a tensor: use x.row_lengths(), or "
         "x.bounding_shape() for the sizes of the tensor that holds it."
     )
+
+
+@rule_for(RaggedRows, bins.bincount)
+def _bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+    axis: Any = None,
+    binary_output: bool = False,
+) -> Any:
+    """The counts of padded rows: the padding is an integer that is left out, as it is too large."""
+    if axis != -1:
+        flat_weights = weights.flat_values if isinstance(weights, RaggedRows) else weights
+        return bins.bincount(
+            arr.flat_values, flat_weights, minlength, maxlength, dtype, None, axis, binary_output
+        )
+    size = bins.length(arr.flat_values, minlength, maxlength)
+    padded = arr.to_tensor(default_value=cast(size, arr.dtype))
+    padded_weights = weights.to_tensor() if isinstance(weights, RaggedRows) else weights
+    return bins.bincount(padded, padded_weights, size, size, dtype, None, -1, binary_output)

@@ -21,6 +21,30 @@ DENSE = df.ones([3, 4])
 SLICES = df.IndexedSlices([[1.0]], [0])
 
 CASES = {
+    "crosses of no inputs": (lambda: sparse.cross_hashed([]), InvalidArgumentError, "one or more inputs"),
+    "a negative number of buckets": (
+        lambda: sparse.cross_hashed([[[1]]], -1),
+        InvalidArgumentError,
+        "0 or more, not -1",
+    ),
+    "crosses of sparse features": (
+        lambda: sparse.cross_hashed([X]),
+        InvalidArgumentError,
+        "not a SparseTensor",
+        "to_dense",
+    ),
+    "crosses of floats": (lambda: sparse.cross_hashed([DENSE]), DTypeError, "not float32"),
+    "crosses of vectors": (
+        lambda: sparse.cross_hashed([["a"]]),
+        InvalidArgumentError,
+        r"not shape \(1,\)",
+        "reshape",
+    ),
+    "crosses of other rows": (
+        lambda: sparse.cross_hashed([[["a"]], [["b"], ["c"]]]),
+        InvalidArgumentError,
+        r"not of \[1, 2\] rows",
+    ),
     "parts of other ranks": (
         lambda: df.SparseTensor([0], [1.0], [3]),
         InvalidArgumentError,

@@ -323,3 +323,13 @@ def test_rows_that_are_picked_by_segments(mode: Any, name: str, divide: Any) -> 
 def test_segments_must_be_in_order(mode: Any) -> None:
     with pytest.raises(ValueError, match="ascending order"):
         mode(lambda ids: sparse.segment_sum(df.ones([3, 2]), [0, 1, 2], ids, 3))(df.constant([0, 2, 1]))
+
+
+@pytest.mark.parametrize(("buckets", "expected"), CROSSES.items())
+def test_crosses_are_hashed_as_by_tensorflow(buckets: int, expected: list[int]) -> None:
+    words, numbers = df.constant([["a", "b"], ["c", "d"]]), df.constant([[1, 2, 3], [-4, 5, 6]])
+    for function in (sparse.cross_hashed, df.function(sparse.cross_hashed)):
+        crosses = function([words, numbers], buckets)
+        assert crosses.values.numpy().tolist() == expected
+        assert crosses.indices.numpy().tolist() == [[i, j] for i in range(2) for j in range(6)]
+        assert crosses.dense_shape.numpy().tolist() == [2, 6]

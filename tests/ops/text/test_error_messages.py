@@ -11,6 +11,12 @@ S = df.strings
 AB = df.constant(["a", "b"])
 
 CASES = {
+    "no buckets": (lambda: S.to_hash_bucket_fast(AB, 0), InvalidArgumentError, "at least 1, not 0"),
+    "a key of one integer": (
+        lambda: S.to_hash_bucket_strong(AB, 3, [1]),
+        InvalidArgumentError,
+        r"two integers, not \[1\]",
+    ),
     "an axis of rows": (
         lambda: S.reduce_join(df.ragged.constant([["a"]]), axis=0),
         InvalidArgumentError,

@@ -1,0 +1,1 @@
+"""Searches for the keys of lookup tables."""
