@@ -367,8 +367,8 @@ _publish(
         "dualflow": (
             "array_api autodiff bitwise compat contrib data debugging distribute dtypes experimental "
             "graph_util image initializers io keras linalg lookup math nest nn numpy onnx profiler "
-            "quantization ragged random raw_ops rewrite saved_model sets signal sparse strings summary sysconfig test "
-            "train types xla"
+            "quantization ragged random raw_ops rewrite saved_model sets signal sparse strings summary "
+            "sysconfig test train types xla"
         ),
         "dualflow.config.bug_report": "bug_report",
         "dualflow.config.report": "show_config",

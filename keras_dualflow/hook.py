@@ -2,7 +2,8 @@
 
 While this backend is chosen, some modules of Keras are compiled with one more branch
 (:mod:`keras_dualflow.branches`), or with other imports (:mod:`keras_dualflow.tensorflow_imports`); others are
-patched after they are loaded (:mod:`keras_dualflow.patches`). They are located by Python's own finders; the import of all other modules is unchanged.
+patched after they are loaded (:mod:`keras_dualflow.patches`). They are located by Python's own finders; the
+import of all other modules is unchanged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,21 @@
 """The backend, under a name that ends with "tensorflow": then Keras encodes categories by counts.
 
-Keras's preprocessing layers of words and categories import it in place of Keras's backend for TensorFlow.
+Keras's preprocessing layers of words and categories import it in place of Keras's backend for TensorFlow. As
+that one, it returns the shapes of ragged tensors, too.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from keras_dualflow import flat
 from keras_dualflow.flat import *  # noqa: F403  the names of a backend
+
+
+def shape(x: Any) -> tuple[Any, ...]:  # type: ignore[no-redef]  # in place of the one of all backends
+    """The shape of a tensor; of a ragged one the static shape."""
+    if isinstance(x, df.RaggedTensor):
+        return tuple(x.shape)
+    sizes: tuple[Any, ...] = flat.shape(x)
+    return sizes

@@ -1,7 +1,7 @@
 """The imports of TensorFlow by Keras's preprocessing layers of words and categories, replaced.
 
-These layers compute with TensorFlow's ops on every backend, and refuse to be created without TensorFlow. Their
-imports of it are replaced in their syntax trees by imports of dualflow.
+These layers compute with TensorFlow's ops on every backend, and refuse to be created without TensorFlow.
+Their imports of it are replaced in their syntax trees by imports of dualflow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``tf``, as Keras's preprocessing layers of words and categories import it: dualflow's names.
 
-They call TensorFlow's ops on every backend. On this backend these are dualflow's, whether or not TensorFlow is
-installed.
+They call TensorFlow's ops on every backend. On this backend these are dualflow's, whether or not TensorFlow
+is installed.
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ class TextFileInitializer(TableInitializer):
 
     Args:
         filename: the path of the file.
-        key_dtype, value_dtype: the dtypes of keys and values: integers, strings, or floats for values. Text is
-            converted, as by :func:`dualflow.strings.to_number`.
+        key_dtype, value_dtype: the dtypes of keys and values: integers, strings, or floats for values. Text
+            is converted, as by :func:`dualflow.strings.to_number`.
         key_index, value_index: what is a key, or a value: ``TextFileIndex.WHOLE_LINE``,
             ``TextFileIndex.LINE_NUMBER``, which counts from 0 and is int64, or the number of a column.
         vocab_size: the number of lines to read, of which the file has as many or more; None for all.
@@ -196,8 +196,8 @@ class TextFileInitializer(TableInitializer):
 
         Raises:
             NotFoundError: there is no such file.
-            InvalidArgumentError: it has fewer lines than ``vocab_size``, a line has no such column, or text is
-                no number of the dtype.
+            InvalidArgumentError: it has fewer lines than ``vocab_size``, a line has no such column, or text
+                is no number of the dtype.
 
         >>> import dualflow as df, os, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "ages.txt")
@@ -214,8 +214,8 @@ class TextFileInitializer(TableInitializer):
             lines = [line.rstrip(b"\r\n") for line in islice(file, self._count)]
         if self._count is not None and len(lines) < self._count:
             raise InvalidArgumentError(
-                f"{self._path!r} has {len(lines)} lines, and vocab_size is {self._count}; leave vocab_size out "
-                "to read them all."
+                f"{self._path!r} has {len(lines)} lines, and vocab_size is {self._count}; leave vocab_size "
+                "out to read them all."
             )
         return lines
 
@@ -266,5 +266,3 @@ def _static(tensor: Any, what: str) -> Array:
             "or in df.init_scope."
         )
     return value
-
-

@@ -1,12 +1,12 @@
 """``MutableHashTable``: a table whose entries change, eagerly and in compiled functions.
 
-The keys and the values are two variables of dynamic size, and an insertion assigns both. Compiled functions can't
-hold variables of dynamic size: they call Python for each use of a table, in the order of the program.
+The keys and the values are two variables of dynamic size, and an insertion assigns both. Compiled functions
+can't hold variables of dynamic size: they call Python for each use of a table, in the order of the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.eager.python_call import py_function
 from dualflow.eager.variable import Variable
+from dualflow.graph_mode.contexts import init_scope
 from dualflow.lookup.table import LookupTable, map_keys, values_at, with_default
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.comparison import less, logical_and
@@ -43,13 +44,13 @@ _CHANGES: Final = SharedLock()
 class MutableHashTable(LookupTable):
     """A table of entries that can be inserted and removed.
 
-    A checkpoint saves the entries. In functions each use is a call of Python; changes that a call made before it
-    failed remain, as in TensorFlow.
+    A checkpoint saves the entries. In functions each use is a call of Python; changes that a call made before
+    it failed remain, as in TensorFlow.
 
     Args:
         key_dtype: integers or strings.
         value_dtype: any dtype.
-        default_value: the value of keys that the table does not have: a scalar, or of the shape of the values.
+        default_value: the value of keys that the table does not have, a scalar or of the shape of values.
         name: the table's name; "MutableHashTable" by default.
         checkpoint: whether checkpoints save the entries; True by default.
         experimental_is_anonymous: ignored, as in TensorFlow; False by default.
@@ -75,9 +76,10 @@ class MutableHashTable(LookupTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         super().__init__(key_dtype, value_dtype, name)
-        self._default = convert_to_tensor(default_value, self._value_dtype)
+        with init_scope():
+            self._default = convert_to_tensor(default_value, self._value_dtype)
         self._checkpoint = checkpoint
-        inner = tuple(self._default.shape)
+        inner = [size for size in self._default.shape if size is not None]
         self._table_keys = _empty(self._key_dtype, (), f"{name}_keys")
         self._table_values = _empty(self._value_dtype, inner, f"{name}_values")
 
@@ -235,13 +237,13 @@ class MutableHashTable(LookupTable):
 
 
 def _call(function: Callable[..., Any], inputs: tuple[Any, ...], results: Any) -> Any:
-    """The results of ``function``, of these specs: at once, or in a trace at each call of the compiled function."""
+    """The results of ``function``, of these specs; in a trace, of each call of the traced function."""
     if dispatch.current().eager:
         return function(*inputs)
     return py_function(function, inputs, results)
 
 
-def _empty(dtype: Any, inner: tuple[int, ...], name: str) -> Variable:
+def _empty(dtype: Any, inner: Sequence[int], name: str) -> Variable:
     """A variable of any number of rows, which has none yet."""
     initial = np.empty((0, *inner), dtype.dtype)
     return Variable(initial, trainable=False, dtype=dtype, shape=Shape([None, *inner]), name=name)

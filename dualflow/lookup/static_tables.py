@@ -1,4 +1,4 @@
-"""Tables that do not change: ``StaticHashTable``, and ``StaticVocabularyTable`` with buckets for other keys."""
+"""Tables that do not change: ``StaticHashTable``, and ``StaticVocabularyTable``, with buckets for others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import DType, as_dtype, int64
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
+from dualflow.graph_mode.contexts import init_scope
 from dualflow.lookup.table import LookupTable, map_keys, values_at, with_default
 from dualflow.ops.arithmetic import add
 from dualflow.ops.comparison import equal
@@ -60,7 +61,8 @@ class StaticHashTable(LookupTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         super().__init__(initializer.key_dtype, initializer.value_dtype, name or "hash_table")
-        self._default = convert_to_tensor(default_value, self._value_dtype)
+        with init_scope():
+            self._default = convert_to_tensor(default_value, self._value_dtype)
         if len(self._default.shape):
             raise InvalidArgumentError(
                 f"The default value of a table is a scalar, not of shape {self._default.shape}."
@@ -90,7 +92,9 @@ class StaticHashTable(LookupTable):
         array([b'one'], dtype=object)
         """
         if self._entries is not None:
-            raise FailedPreconditionError(f"The table {self.name} has its entries already; create another one.")
+            raise FailedPreconditionError(
+                f"The table {self.name} has its entries already; create another one."
+            )
         key_array = _array(keys, self._key_dtype)
         value_array = _array(values, self._value_dtype)
         order = key_array.argsort(kind="stable")
@@ -99,18 +103,20 @@ class StaticHashTable(LookupTable):
         repeated[1:] = key_array[1:] == key_array[:-1]
         self._check_repetitions(key_array, value_array, repeated)
         distinct = ~repeated
-        self._entries = (
-            constant(key_array[distinct], self._key_dtype),
-            constant(value_array[distinct], self._value_dtype),
-        )
-        self._rows = with_default(self._entries[1], self._default)
+        with init_scope():
+            self._entries = (
+                constant(key_array[distinct], self._key_dtype),
+                constant(value_array[distinct], self._value_dtype),
+            )
+            self._rows = with_default(self._entries[1], self._default)
 
     def _check_repetitions(self, keys: Array, values: Array, repeated: Array) -> None:
         for i in np.flatnonzero(repeated).tolist():
-            if values[i] != values[i - 1]:
+            first, second = values[i - 1 : i + 1].tolist()
+            if first != second:
                 raise FailedPreconditionError(
-                    f"The table {self.name} has different values for the key {keys[i]!r}: {values[i - 1]!r} "
-                    f"and {values[i]!r}; leave one of them out."
+                    f"The table {self.name} has different values for the key {keys[i]!r}: {first!r} and "
+                    f"{second!r}; leave one of them out."
                 )
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
@@ -214,21 +220,21 @@ class StaticVocabularyTable(LookupTable):
         self._buckets = static_int(num_oov_buckets, "num_oov_buckets")
         if self._buckets < 1:
             raise InvalidArgumentError(f"num_oov_buckets is at least 1, not {self._buckets}.")
-        if initializer is None and lookup_key_dtype is None:
+        key_dtype = lookup_key_dtype if initializer is None else initializer.key_dtype
+        if key_dtype is None:
             raise DTypeError(
                 "A vocabulary table without an initializer needs lookup_key_dtype, such as df.string."
             )
         self._table = None if initializer is None else StaticHashTable(initializer, -1)
-        key_dtype = as_dtype(lookup_key_dtype) if self._table is None else self._table.key_dtype
         super().__init__(key_dtype, int64, name or "vocabulary_table")
-        self._lookup_dtype = key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
+        self._lookup_dtype = self._key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
         self._check_dtypes()
 
     def _check_dtypes(self) -> None:
         if self._table is not None and self._table.value_dtype is not int64:
             raise DTypeError(
-                f"The values of a vocabulary table are ids of int64, not {self._table.value_dtype.name}; give "
-                "the initializer value_dtype=df.int64."
+                f"The values of a vocabulary table are ids of int64, not {self._table.value_dtype.name}; "
+                "give the initializer value_dtype=df.int64."
             )
         if self._lookup_dtype.is_string is not self._key_dtype.is_string:
             raise DTypeError(

@@ -61,7 +61,7 @@ class LookupTable(abc.ABC):
         return self.lookup(keys)
 
     @abc.abstractmethod
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike) -> Any:
         """The values of ``keys``."""
 
     def _keys(self, keys: Any) -> Any:
@@ -72,8 +72,8 @@ class LookupTable(abc.ABC):
         """
         if isinstance(keys, TENSORS) and dtype_of(keys) is not self._key_dtype:
             raise DTypeError(
-                f"The table {self._name} has keys of dtype {self._key_dtype.name}, not {dtype_of(keys).name}; "
-                "convert them with df.cast, or df.as_string."
+                f"The table {self._name} has keys of dtype {self._key_dtype.name}, not {dtype_of(keys).name}"
+                "; convert them with df.cast, or df.as_string."
             )
         return convert_to_tensor(keys, self._key_dtype)
 

@@ -51,14 +51,23 @@ CASES = {
         "no entries yet",
     ),
     "a table filled twice": (lambda: TABLE.fill(["a"], [1]), FailedPreconditionError, "already", "another"),
-    "a vector as default": (lambda: T.StaticHashTable(WORDS, [1]), InvalidArgumentError, r"not of shape \(1,\)"),
+    "a vector as default": (
+        lambda: T.StaticHashTable(WORDS, [1]),
+        InvalidArgumentError,
+        r"not of shape \(1,\)",
+    ),
     "keys of floats": (
         lambda: T.experimental.MutableHashTable(df.float32, df.int64, 0),
         DTypeError,
         "integers or strings, not float32",
         "as_string",
     ),
-    "keys of another dtype": (lambda: TABLE.lookup(df.constant(1)), DTypeError, "string, not int32", "df.cast"),
+    "keys of another dtype": (
+        lambda: TABLE.lookup(df.constant(1)),
+        DTypeError,
+        "string, not int32",
+        "df.cast",
+    ),
     "sizes that differ": (
         lambda: T.KeyValueTensorInitializer(["a", "b"], [1]),
         InvalidArgumentError,
@@ -117,7 +126,12 @@ CASES = {
         "needs lookup_key_dtype",
         "df.string",
     ),
-    "ids of another dtype": (lambda: T.StaticVocabularyTable(WORDS, 1), DTypeError, "not int32", "value_dtype"),
+    "ids of another dtype": (
+        lambda: T.StaticVocabularyTable(WORDS, 1),
+        DTypeError,
+        "not int32",
+        "value_dtype",
+    ),
     "two kinds of keys": (
         lambda: T.StaticVocabularyTable(
             T.KeyValueTensorInitializer(["a"], [0], value_dtype=df.int64), 1, lookup_key_dtype=df.int64

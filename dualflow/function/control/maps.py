@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
-from dualflow.core.dtypes import as_dtype
+from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -15,7 +16,10 @@ from dualflow.function.control.control_flow import without_gradient
 from dualflow.function.control.scan_loop import Tensors, scan_loop
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.joining import concat
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.ragged.ragged_rows import RaggedRows
+from dualflow.ops.ragged.ragged_tensor import RaggedTensor
+from dualflow.ops.shapes import size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
@@ -37,7 +41,8 @@ def map_fn(
 
     Args:
         fn: a function of one slice, in the structure of ``elems``.
-        elems: a tensor or a structure of tensors with equal first sizes.
+        elems: a tensor or a structure of tensors with equal first sizes; eagerly also a RaggedTensor of
+            vectors, whose results are vectors of any length, the rows of a RaggedTensor.
         fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of the results of ``fn``, in their
             structure; those of ``elems`` by default.
         dtype: the older name of ``fn_output_signature``.
@@ -51,12 +56,15 @@ def map_fn(
 
     Raises:
         InvalidArgumentError: a scalar among ``elems``, first sizes that differ, or a result of another
-            structure, dtype or shape than declared.
+            structure, dtype or shape than declared; a RaggedTensor in a traced function, with a signature, or
+            of more than one ragged axis.
 
     >>> import dualflow as df
     >>> df.map_fn(lambda row: row * row[0], df.constant([[1, 2], [3, 4]])).numpy().tolist()
     [[1, 2], [9, 12]]
     """
+    if isinstance(elems, RaggedRows):
+        return _map_vectors(fn, elems, fn_output_signature if dtype is None else dtype)
     rows, structure, length = _rows(elems)
     signature = fn_output_signature if fn_output_signature is not None else dtype
     if signature is None:
@@ -75,6 +83,19 @@ def map_fn(
     _, stacks = scan_loop(step, [], rows, length, False, results)
     stacked = unflatten(declared_structure.batched(length), stacks)
     return stacked if back_prop else without_gradient(stacked)
+
+
+def _map_vectors(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
+    """The vectors that ``fn`` returns for the rows of a RaggedTensor of vectors, as another one."""
+    if not dispatch.current().eager or signature is not None or len(elems.shape) != 2:
+        raise InvalidArgumentError(
+            "map_fn takes a RaggedTensor of vectors eagerly and without a signature; in a function, use "
+            "df.ragged.map_flat_values, or x.to_tensor()."
+        )
+    results = [convert_to_tensor(fn(elems[i])) for i in range(int(elems.nrows()))]
+    if not results:
+        return elems
+    return RaggedTensor.from_row_lengths(concat(results, 0), stack([size(x, int64) for x in results], 0))
 
 
 def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:

@@ -66,6 +66,8 @@ def _order_spec(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _order(x: Array) -> tuple[Array, Array]:
+    if x.ndim != 1:
+        raise ValueError("takes a vector")
     order = x.argsort(kind="stable").astype(np.int64)
     ends = np.ones(len(x), np.bool_)
     if len(x):
@@ -84,7 +86,15 @@ KEY_ORDER: Final = register(
         strings=True,
         samples=(
             Sample((Domain(-3, 3, "i", (7,)),)),
-            Sample((Domain(kinds="O", shape=(3,), values=as_array(["b", "a", "b"]),),)),
+            Sample(
+                (
+                    Domain(
+                        kinds="O",
+                        shape=(3,),
+                        values=as_array(["b", "a", "b"]),
+                    ),
+                )
+            ),
         ),
     )
 )

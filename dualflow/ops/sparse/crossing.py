@@ -44,6 +44,8 @@ def _features(x: Array) -> Array:
 
 
 def _crosses(*columns: Array, buckets: int, key: int) -> Array:
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError("numbers of rows differ")
     hashes = np.full((len(columns[0]), 1), key, np.uint64)
     for column in columns:
         combined = combined_fingerprints(hashes[:, :, None], _features(column)[:, None, :])
@@ -125,8 +127,8 @@ def cross_hashed(
 def _column(x: Any) -> Any:
     if isinstance(x, SparseTensor | RaggedRows):
         raise InvalidArgumentError(
-            f"cross_hashed takes dense matrices, not a {type(x).__name__}; make one with df.sparse.to_dense, or "
-            "x.to_tensor()."
+            f"cross_hashed takes dense matrices, not a {type(x).__name__}; make one with df.sparse.to_dense, "
+            "or x.to_tensor()."
         )
     column = convert_to_tensor(x)
     if not (column.dtype.is_string or column.dtype.is_integer):

@@ -47,8 +47,8 @@ _BUCKET: Final = text_op(
 def to_hash_bucket_fast(input: TensorLike, num_buckets: IntLike, name: str | None = None) -> Tensor:
     """The bucket of each string: FarmHash's Fingerprint64 modulo ``num_buckets``.
 
-    The buckets are TensorFlow's. Whoever knows the hash can choose strings that share one bucket: for strings
-    of strangers use :func:`to_hash_bucket_strong`.
+    The buckets are TensorFlow's. The hash has no key, so that strings can be chosen that share one bucket: for
+    untrusted strings use :func:`to_hash_bucket_strong`.
 
     Args:
         input: strings of any shape.
@@ -94,7 +94,7 @@ def to_hash_bucket_strong(
 ) -> Tensor:
     """The bucket of each string: SipHash-2-4 modulo ``num_buckets``.
 
-    Without the key nobody can choose strings that share a bucket.
+    Strings that share a bucket can't be chosen without the key.
 
     Args:
         input: strings of any shape.

@@ -1,8 +1,8 @@
 """Hashes of byte strings, computed for all strings of one length at once.
 
 The numbers are those of FarmHash, SipHash and MurmurHash, which TensorFlow uses, and so never change.
-Sources: FarmHash, Google, MIT licence (Fingerprint64, which is ``farmhashna::Hash64``); Aumasson and Bernstein,
-SipHash: a fast short-input PRF, 2012; Appleby, MurmurHash64A, public domain.
+Sources: FarmHash, Google, MIT licence (Fingerprint64, which is ``farmhashna::Hash64``); Aumasson and
+Bernstein, SipHash: a fast short-input PRF, 2012; Appleby, MurmurHash64A, public domain.
 
 A function takes a matrix of bytes, whose rows are strings of equal length, and returns a uint64 for each row.
 Integers of arrays wrap around, as these hashes require; constants are therefore arrays of one element, since

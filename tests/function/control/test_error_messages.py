@@ -39,6 +39,12 @@ def read_twice():
 
 
 CASES = {
+    "a ragged tensor with a signature": (
+        lambda: df.map_fn(lambda x: x, df.ragged.constant([[1], []]), fn_output_signature=df.int32),
+        InvalidArgumentError,
+        "eagerly and without a signature",
+        "map_flat_values",
+    ),
     # rows
     "rows of a scalar": (
         lambda: df.map_fn(lambda x: x, ONE),

@@ -37,9 +37,9 @@ def test_siphash_has_the_published_values() -> None:
 
 def test_the_buckets_are_those_of_tensorflow() -> None:
     """Checksums of the buckets of TensorFlow 2.21, for strings of 0 to 199 bytes."""
-    assert checksum(S.to_hash_bucket_fast(TEXTS, BUCKETS)) == FAST
-    assert checksum(S.to_hash_bucket_strong(TEXTS, BUCKETS, [123456789, 987654321])) == STRONG
-    assert checksum(S.to_hash_bucket(TEXTS, BUCKETS)) == OLD
+    assert checksum(S.to_hash_bucket_fast(TEXTS, BUCKETS)) == 3954640093
+    assert checksum(S.to_hash_bucket_strong(TEXTS, BUCKETS, [123456789, 987654321])) == 903479948
+    assert checksum(S.to_hash_bucket(TEXTS, BUCKETS)) == 2118273317
 
 
 def test_a_hash_does_not_depend_on_the_other_strings() -> None:
