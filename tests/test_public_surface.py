@@ -63,6 +63,8 @@ NAMESPACES: dict[str, Any] = {
     "df.io": df.io,
     "df.io.gfile": df.io.gfile,
     "df.linalg": df.linalg,
+    "df.lookup": df.lookup,
+    "df.lookup.experimental": df.lookup.experimental,
     "df.math": df.math,
     "df.math.special": df.math.special,
     "df.nest": df.nest,

@@ -59,7 +59,7 @@ class TableInitializer(abc.ABC):
 
         >>> import dualflow as df
         >>> numbers = df.lookup.KeyValueTensorInitializer(["a"], [7])
-        >>> df.lookup.StaticHashTable(numbers, -1).lookup("a").numpy()
+        >>> int(df.lookup.StaticHashTable(numbers, -1).lookup("a"))
         7
         """
         table.fill(*self.entries())

@@ -61,7 +61,7 @@ class MutableHashTable(LookupTable):
     >>> import dualflow as df
     >>> table = df.lookup.experimental.MutableHashTable(df.string, df.int64, default_value=-1)
     >>> table.insert(["a", "b"], [1, 2])
-    >>> table.lookup(["b", "c"]).numpy(), table.size().numpy()
+    >>> table.lookup(["b", "c"]).numpy(), int(table.size())
     (array([ 2, -1]), 2)
     """
 
@@ -204,7 +204,7 @@ class MutableHashTable(LookupTable):
             An int64 scalar.
 
         >>> import dualflow as df
-        >>> df.lookup.experimental.MutableHashTable(df.string, df.int64, 0).size().numpy()
+        >>> int(df.lookup.experimental.MutableHashTable(df.string, df.int64, 0).size())
         0
         """
         size: Tensor = _call(lambda: size_of(self._table_keys, int64), (), TensorSpec([], int64))

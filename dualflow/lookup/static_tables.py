@@ -48,7 +48,7 @@ class StaticHashTable(LookupTable):
     >>> import dualflow as df
     >>> entries = df.lookup.KeyValueTensorInitializer(["cat", "dog"], [3, 5])
     >>> table = df.lookup.StaticHashTable(entries, default_value=-1)
-    >>> table.lookup(["dog", "mouse"]).numpy(), table[df.constant("cat")].numpy()
+    >>> table.lookup(["dog", "mouse"]).numpy(), int(table[df.constant("cat")])
     (array([ 5, -1], dtype=int32), 3)
     """
 
@@ -157,7 +157,7 @@ class StaticHashTable(LookupTable):
             An int64 scalar.
 
         >>> import dualflow as df
-        >>> df.lookup.StaticHashTable(df.lookup.KeyValueTensorInitializer(["a"], [1]), 0).size().numpy()
+        >>> int(df.lookup.StaticHashTable(df.lookup.KeyValueTensorInitializer(["a"], [1]), 0).size())
         1
         """
         return constant(0 if self._entries is None else self._entries[0].shape[0], int64)
@@ -204,7 +204,7 @@ class StaticVocabularyTable(LookupTable):
     >>> import dualflow as df
     >>> entries = df.lookup.KeyValueTensorInitializer(["a", "b"], df.constant([0, 1], df.int64))
     >>> table = df.lookup.StaticVocabularyTable(entries, num_oov_buckets=3)
-    >>> table.lookup(["b", "other"]).numpy()[0], table.size().numpy()
+    >>> int(table.lookup(["b", "other"])[0]), int(table.size())
     (1, 5)
     """
 
@@ -295,7 +295,7 @@ class StaticVocabularyTable(LookupTable):
             An int64 scalar.
 
         >>> import dualflow as df
-        >>> df.lookup.StaticVocabularyTable(None, 2, lookup_key_dtype=df.string).size().numpy()
+        >>> int(df.lookup.StaticVocabularyTable(None, 2, lookup_key_dtype=df.string).size())
         2
         """
         buckets = constant(self._buckets, int64)

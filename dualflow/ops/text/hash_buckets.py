@@ -47,8 +47,8 @@ _BUCKET: Final = text_op(
 def to_hash_bucket_fast(input: TensorLike, num_buckets: IntLike, name: str | None = None) -> Tensor:
     """The bucket of each string: FarmHash's Fingerprint64 modulo ``num_buckets``.
 
-    The buckets are TensorFlow's. The hash has no key, so that strings can be chosen that share one bucket: for
-    untrusted strings use :func:`to_hash_bucket_strong`.
+    The buckets are TensorFlow's. The hash has no key, so that strings can be chosen that share one bucket:
+    for untrusted strings use :func:`to_hash_bucket_strong`.
 
     Args:
         input: strings of any shape.
