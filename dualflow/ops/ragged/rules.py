@@ -212,5 +212,6 @@ def _bincount(
         )
     size = bins.length(arr.flat_values, minlength, maxlength)
     padded = arr.to_tensor(default_value=cast(size, arr.dtype))
-    padded_weights = weights.to_tensor() if isinstance(weights, RaggedRows) else weights
+    rows: Any = weights
+    padded_weights = rows.to_tensor() if isinstance(weights, RaggedRows) else weights
     return bins.bincount(padded, padded_weights, size, size, dtype, None, -1, binary_output)

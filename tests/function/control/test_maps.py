@@ -291,3 +291,10 @@ def test_maps_nest(n):
 
     x = rows(n, MANY)
     np.testing.assert_allclose(df.function(f)(x), np.cumprod(x.numpy(), 1), rtol=1e-12)
+
+
+def test_the_vectors_of_a_ragged_tensor_are_mapped_to_others_eagerly():
+    words = df.ragged.constant([["a", "b", "a"], [], ["c"]])
+    assert df.map_fn(lambda row: df.unique(row).y, words).to_list() == [[b"a", b"b"], [], [b"c"]]
+    empty = words[:0]
+    assert df.map_fn(lambda row: row, empty).to_list() == []
