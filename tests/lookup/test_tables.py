@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,21 @@ def test_insertions_and_removals_are_those_of_a_dict(changes: list[tuple[str, li
     keys, values = (x.numpy().tolist() for x in table.export())
     assert list(zip(keys, values, strict=True)) == sorted(entries.items())
     assert table.size().numpy() == len(entries)
+
+
+def test_threads_insert_into_one_table() -> None:
+    table = MutableHashTable(df.int64, df.int64, -1)
+
+    def insert(first: int) -> None:
+        for key in range(first, first + 20):
+            table.insert([key], [key * key])
+            assert table.lookup([key]).numpy().tolist() == [key * key]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(insert, range(0, 80, 20)))
+    keys, values = (x.numpy() for x in table.export())
+    assert keys.tolist() == [*range(80)]
+    assert values.tolist() == [key * key for key in range(80)]
 
 
 def test_keys_of_any_shape_are_looked_up_and_ragged_and_sparse_ones() -> None:
