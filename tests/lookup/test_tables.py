@@ -95,6 +95,13 @@ def test_threads_insert_into_one_table() -> None:
     assert values.tolist() == [key * key for key in range(80)]
 
 
+def test_one_word_is_looked_up_as_many_are() -> None:
+    keys = [f"w{i}" for i in range(0, 200, 2)]
+    table = static_table(keys, range(100))
+    words = [f"w{i}" for i in range(200)]
+    assert [int(table.lookup(word)) for word in words] == table.lookup(words).numpy().tolist()
+
+
 def test_keys_of_any_shape_are_looked_up_and_ragged_and_sparse_ones() -> None:
     table = static_table(["a", "b"], [1, 2])
     assert table[df.constant("b")].numpy() == 2
