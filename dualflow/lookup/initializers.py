@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
+
+
+class EmptyTable(Protocol):
+    """A table to which an initializer gives its entries."""
+
+    def fill(self, keys: TensorLike, values: TensorLike) -> None:
+        """Set the entries, two vectors of one size."""
 
 
 class TableInitializer(abc.ABC):
@@ -48,7 +55,7 @@ class TableInitializer(abc.ABC):
     def entries(self) -> tuple[Array, Array]:
         """The keys and the values, as two vectors of one size."""
 
-    def initialize(self, table: Any) -> None:
+    def initialize(self, table: EmptyTable) -> None:
         """Give ``table`` its keys and values.
 
         Args:
