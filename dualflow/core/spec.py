@@ -67,7 +67,7 @@ class TensorSpec(DenseSpec):
 
     @property
     def rank(self) -> int:
-        return len(self.shape)
+        return self.shape.rank
 
     @property
     def size(self) -> int:

@@ -81,7 +81,7 @@ def _accepts(old: Leaf, new: Leaf) -> bool:
 def _alike(old: Leaf, new: Leaf) -> bool:
     """Whether two leaves are equal, or differ in sizes only."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
-        return old.spec.dtype is new.spec.dtype and old.spec.shape.rank == new.spec.shape.rank
+        return old.spec.dtype is new.spec.dtype and old.spec.rank == new.spec.rank
     return old == new
 
 

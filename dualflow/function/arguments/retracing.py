@@ -222,7 +222,7 @@ def _difference(name: str, old: Leaf, new: Leaf, traced: Leaf, remedy: str) -> s
 def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec, traced: TensorSpec, remedy: str) -> str:
     if old.dtype is not new.dtype:
         return f"{name} went from {old.dtype.name} to {new.dtype.name} (df.cast it before the call)"
-    if old.shape.rank != new.shape.rank:
+    if old.rank != new.rank:
         return f"{name} went from shape {old.shape} to {new.shape}, of another rank"
     sizes = enumerate(zip(old.shape, new.shape, strict=True))
     changes = {i: f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b}
