@@ -69,9 +69,11 @@ class _Lines(NamedTuple):
     width: Any
 
 
-def least(x: Any, y: Any) -> Any:
-    """The smaller of two sizes."""
-    return min(x, y) if _are_static(x, y) else minimum(x, y)
+def longest(rows: Any, columns: Any, band: Band) -> Any:
+    """The length of the longest diagonal of a band: an int, or a tensor if a size is; 0 or less for none."""
+    low, high = band
+    lengths = rows + min(high, 0), columns - max(low, 0)
+    return min(lengths) if _are_static(*lengths) else minimum(*lengths)
 
 
 def extract(x: Any, band: Band, padding: Any, align: str) -> Any:
@@ -111,13 +113,12 @@ def construct(x: Any, band: Band, num_rows: Any, num_columns: Any, padding: Any,
     low, high = band
     x = _with_lines(expand_dims(x, -2) if low == high else x, band)
     rows, columns = _sizes(axis_size(x, -1, int64), band, num_rows, num_columns)
-    distance = iota((1, columns), 1, int64) - iota((rows, 1), 0, int64)
+    row, column = iota((rows, 1), 0, int64), iota((1, columns), 1, int64)
+    distance = column - row
     inside = logical_and(greater_equal(distance, low), less_equal(distance, high))
     line = where(inside, high - distance, 0)
     _, offset, width = _lines(band, rows, columns, align)
-    index = minimum(iota((1, columns), 1, int64), iota((rows, 1), 0, int64)) + gather(
-        reshape(offset, [-1]), line
-    )
+    index = minimum(column, row) + gather(reshape(offset, [-1]), line)
     if low > 0 or high < 0:  # such diagonals may have no element for the positions outside of the band
         x, width = pad(x, [*[[0, 0]] * (len(x.shape) - 1), [0, 1]]), width + 1
     return _picked(x, line * width + index, inside, padding)
@@ -132,7 +133,7 @@ def _lines(band: Band, rows: Any, columns: Any, align: str) -> _Lines:
     low, high = band
     distance = np.arange(high, low - 1, -1)[:, None]
     lengths = minimum(rows + np.minimum(distance, 0), columns - np.maximum(distance, 0))
-    width = least(rows + min(high, 0), columns - max(low, 0))
+    width = longest(rows, columns, band)
     upper, lower = _ALIGNED[align]
     to_right = ((distance >= 0) & upper) | ((distance <= 0) & lower)
     return _Lines(distance, where(to_right, width - lengths, 0), width)
@@ -170,20 +171,19 @@ def _sizes(length: Any, band: Band, num_rows: Any, num_columns: Any) -> tuple[An
     if _are_static(rows, columns, length):
         _check_sizes(length, band, needed, (rows, columns))
         return rows, columns
-    width = least(rows + min(high, 0), columns - max(low, 0))
+    width = longest(rows, columns, band)
     message = f"diagonals {low} to {high} have another number of elements than those of the matrices."
     return required(rows, equal(width, length), message), columns
 
 
 def _check_sizes(length: int, band: Band, needed: tuple[int, int], sizes: tuple[int, int]) -> None:
     """Raise unless matrices of ``sizes`` have diagonals of at most ``length`` elements, and one of them."""
-    low, high = band
     if sizes[0] < needed[0] or sizes[1] < needed[1]:
         raise InvalidArgumentError(
             f"these diagonals need {needed[0]} rows and {needed[1]} columns or more, not {sizes[0]} and "
             f"{sizes[1]}."
         )
-    width = min(sizes[0] + min(high, 0), sizes[1] - max(low, 0))
+    width = longest(*sizes, band)
     if width != length:
         raise InvalidArgumentError(
             f"diagonals of {length} elements do not fit matrices of {sizes[0]} rows and {sizes[1]} columns, "

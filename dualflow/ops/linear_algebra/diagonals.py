@@ -14,7 +14,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.linear_algebra.bands import as_band, check_align, construct, extract, least
+from dualflow.ops.linear_algebra.bands import as_band, check_align, construct, extract, longest
 from dualflow.ops.positions import iota
 from dualflow.ops.record import promote_together
 from dualflow.ops.repetition import pad
@@ -41,11 +41,6 @@ def _matrices(x: Any) -> Any:
 
 def _places_of(x: Any) -> tuple[Any, Any]:
     return places(axis_size(x, -2), axis_size(x, -1))
-
-
-def _length(rows: Any, columns: Any, k: int) -> Any:
-    """The number of elements of a diagonal: an int, or a tensor if a size is; 0 or less if there is none."""
-    return least(rows + min(k, 0), columns - max(k, 0))
 
 
 def _along(x: Any, k: int, added: Any) -> Any:
@@ -139,7 +134,7 @@ def diag_part(
     check_align(align)
     if low or high:
         return extract(x, (low, high), padding_value, align)
-    side = least(axis_size(x, -2), axis_size(x, -1))
+    side = longest(axis_size(x, -2), axis_size(x, -1), (0, 0))
     return reduce_sum(masked(equal(*places(side, side)), x[..., :side, :side]), -1)
 
 
@@ -265,7 +260,7 @@ def _replacing(x: Any, values: Any, k: int) -> Any:
         InvalidArgumentError: their number is another one; at run time if a size is dynamic.
     """
     rows, columns, count = axis_size(x, -2), axis_size(x, -1), axis_size(values, -1)
-    length = _length(rows, columns, k)
+    length = longest(rows, columns, (k, k))
     if type(length) is int and type(count) is int and length != count:
         raise InvalidArgumentError(
             f"diagonals of {count} elements do not fit matrices of {rows} rows and {columns} columns, whose "
