@@ -69,6 +69,12 @@ def body_of(node: Node) -> Graph | None:
     return node.attrs["body"] if node.op is FUSED or node.op is FUSED_PRODUCT else None
 
 
+def computed_nodes(node: Node) -> tuple[Node, ...]:
+    """The nodes that a node of an optimised graph computes: those of its body, or the node itself."""
+    body = body_of(node)
+    return (node,) if body is None else body.nodes
+
+
 def product_of(node: Node) -> Node:
     """The matrix product inside a product with an epilogue; the node itself for any other node."""
     return node.attrs["body"].nodes[0] if node.op is FUSED_PRODUCT else node

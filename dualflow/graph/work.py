@@ -9,7 +9,7 @@ from dualflow.core.shape import Dim
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.cost_model import CostModel
-from dualflow.graph.fused import body_of, product_of
+from dualflow.graph.fused import body_of, computed_nodes, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
 from dualflow.graph.views import base_of, sizes
@@ -67,7 +67,7 @@ def bytes_moved(node: Node, number_of: NumberOf = static_size) -> int:
 
     body = body_of(node)
     read: dict[Value, int] = {}
-    for part in filter(computes, (node,) if body is None else body.nodes):
+    for part in filter(computes, computed_nodes(node)):
         for operand, value in enumerate(part.inputs):
             base = base_of(value)
             if body is None or base.node is None:

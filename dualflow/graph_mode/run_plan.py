@@ -19,7 +19,7 @@ from dualflow.eager.variable import Variable
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.options import DEVICE_CODE, compile_options
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import computed_nodes
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -80,17 +80,11 @@ def log_placement(compiled: CompiledGraph, on_device: bool) -> None:
     """Print the ops of a run plan to stderr, each with the device that runs it, in TensorFlow's form."""
     parts = compiled.executable.parts if on_device else ()
     nodes = [part.node for part in parts if part.node is not None]
-    on_host = {inner.op for node in nodes for inner in _computed_nodes(node)}
+    on_host = {inner.op for node in nodes for inner in computed_nodes(node)}
     for node in compiled.graph.nodes:
         if node.op is not ASSIGNMENT:
             device = GPU if on_device and node.op not in on_host else CPU
             print(f"{node.op.name}: ({node.op.name}): {device}", file=sys.stderr)
-
-
-def _computed_nodes(node: Node) -> tuple[Node, ...]:
-    """The nodes that a node of an optimised graph computes."""
-    body = body_of(node)
-    return (node,) if body is None else body.nodes
 
 
 def needed(

@@ -6,7 +6,7 @@ from dualflow.backends.opencl.devices import FLOAT64, current_device
 from dualflow.backends.opencl.routines import joins
 from dualflow.core.dtypes import float16
 from dualflow.graph.capabilities import Capabilities
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import body_of, computed_nodes
 from dualflow.graph.ir import Node
 from dualflow.ops.op_kinds import Elementwise, Scatter
 from dualflow.schedule.call_reports import host_report
@@ -52,7 +52,7 @@ def host_reason(node: Node, dtypes: str) -> str:
             return f"the device has no float64: it lacks the extension {FLOAT64}"
         if dtype.char not in dtypes or dtype.narrow:
             return f"no OpenCL kernel for {dtype.name}"
-    if any(map(_reads_precision_of_float16, (node,) if body is None else body.nodes)):
+    if any(map(_reads_precision_of_float16, computed_nodes(node))):
         return "kernels compute float16 in float32, and this op depends on the precision"
     if isinstance(node.op.kind, Scatter) and not joins(node.output.spec.dtype, join_of(node)):
         return f"no OpenCL kernel combines {node.output.spec.dtype.name} in a scatter"

@@ -8,7 +8,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import is_one_node, sized_by_data
 from dualflow.graph.draw.diagram import NumberedKernel
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import body_of, computed_nodes
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.pipeline import PASSES, optimise, with_rewrites
 
@@ -68,9 +68,7 @@ def graph_before_passes(compiled: CompiledGraph) -> Graph | None:
 
 def kernel_name(node: Node, kernels: Mapping[Node, str]) -> str:
     """The name of the kernel that computes ``node``, or the nodes of its body; "" for none."""
-    body = body_of(node)
-    nodes = (node,) if body is None else body.nodes
-    return next((kernels[n] for n in nodes if n in kernels), "")
+    return next((kernels[n] for n in computed_nodes(node) if n in kernels), "")
 
 
 def _kernels_of(graph: Graph, kernels: Mapping[Node, str]) -> Iterator[tuple[Node, NumberedKernel]]:
