@@ -98,7 +98,8 @@ class ForwardBackward:
         options: CompileOptions,
         call_sizes: CallSizes | None = None,
     ) -> None:
-        if options.memory_budget is not None and call_sizes is not None and computes_sizes(joint):
+        self._has_planned_sizes = options.memory_budget is not None and call_sizes is not None
+        if self._has_planned_sizes and computes_sizes(joint):
             raise UndecidedSize("a memory budget is planned for the sizes of arguments")
         self.matches: list[Match] = []
         pipeline = imported("dualflow.graph.passes.pipeline")
@@ -118,7 +119,6 @@ class ForwardBackward:
         self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
         self._make_traceable_backward = make_traceable_backward
         self._options = options
-        self._has_planned_sizes = options.memory_budget is not None and call_sizes is not None
         self._call_sizes = None if call_sizes is None else _sizes_of_part(call_sizes, joint, graphs.backward)
 
     @cached_attribute

@@ -61,12 +61,8 @@ def traced_gradient(tracer: Tracer, node: Node) -> TracedGradient:
             out: Any = tuple(outputs) if len(outputs) > 1 else outputs[0]
             input_cotangents = rule((True,) * len(inputs), g, out, *map(tracer.tensor_of, inputs))
             values = [None if flow is None else tracer.lift(flow)._value for flow in input_cotangents]
-    except (
-        DualflowError,
-        NameError,
-        TypeError,
-        ValueError,
-    ) as error:  # a loop ends before its variables are read
+    except (DualflowError, NameError, TypeError, ValueError) as error:
+        # A NameError: the function reads a variable of a loop that has ended.
         for outer, refusal in refusals:
             outer.refusal = refusal
         raise UntraceableGradient(f"tracing it raised {error}") from error
