@@ -32,8 +32,9 @@ class Scaffold:
     Attributes:
         init_op, init_feed_dict: run first, if no checkpoint is restored; initializes the global variables.
         init_fn: called then, with the scaffold and the session.
-        ready_op: returns the names of variables without a value, which must be none in the end; of all.
-        ready_for_local_init_op: the same before ``local_init_op`` runs; of the global variables.
+        ready_op: returns the names of variables without a value, by default among all; at the end none may
+            be left.
+        ready_for_local_init_op: the same before ``local_init_op`` runs, by default among the global ones.
         local_init_op, local_init_feed_dict: always run; the initializer of the local variables.
         summary_op: the summaries that are saved.
         saver: restores a checkpoint.

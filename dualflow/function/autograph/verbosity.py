@@ -1,4 +1,4 @@
-"""``set_verbosity``: of the messages of the conversion of Python code, of which there are none."""
+"""``set_verbosity``: accepted as in TensorFlow; the conversion of Python code writes no messages."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def guarded_budget(
         raise UndecidedSize("a memory budget is planned for the sizes of arguments")
     axes = first_axes(argument_sizes(graph))
     if not call_sizes.sizes.keys() >= set(axes.values()):
-        raise UndecidedSize("a size of the graph is none of an argument of the call")
+        raise UndecidedSize("a size of the graph is not the size of an argument of the call")
     numbers = {variable: call_sizes.sizes[axis] for variable, axis in axes.items()}
     plan = keep_budget(graph, options, backend, numbers)
     peak = backend.footprint(plan.graph).peak

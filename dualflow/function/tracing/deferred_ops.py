@@ -79,7 +79,7 @@ def _computed(read: SizeReader, compute: Compute, inputs: Sequence[Any], values:
 def _resolved_draw(
     read: SizeReader, *inputs: Any, compute: DynamicDraw, result: Compute, integers: int, generator: Any
 ) -> Any:
-    """The draw, in the way that suits its number of elements; the run selects it if that depends on data."""
+    """The draw, by the algorithm for its number of elements; at run time if that depends on data."""
     sizes = tuple([read(x, 0)[0] for x in inputs])
     try:
         return _computed(read, drawing_from(generator, compute), (), sizes)
@@ -196,7 +196,7 @@ LATE_DRAW: Final = in_text(
 )
 DRAW_OF_ANY_SIZE: Final = Op(
     name="draw_of_any_size",
-    doc="""The numbers of ``draw``, which draws few numbers in another way than many.""",
+    doc="""The numbers of ``draw``, whose algorithm depends on their number.""",
     infer=lambda shape, draw, generator: TensorSpec.of(Shape(shape), draw.dtype),
     kernel=_draw,
     kind=Opaque("random numbers come from NumPy's generators"),

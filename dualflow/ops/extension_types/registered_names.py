@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from dualflow.core.errors import InvalidArgumentError
 
 _registered: Final[WeakValueDictionary[str, type]] = WeakValueDictionary()
-"""The extension types with an attribute ``__name__`` of their own, by it."""
+"""The extension types whose class body sets ``__name__``, by this name."""
 
 
 def register(kind: type) -> None:
