@@ -50,8 +50,8 @@ def together(*works: Callable[[], object]) -> None:
 def changing(variables: list[Any]) -> Iterator[list[Any]]:
     """An update of ``variables``."""
     update = VariableUpdate(variables)
-    with update.running, update as claims:
-        yield claims
+    with update.running, update as locks:
+        yield locks
 
 
 @pytest.fixture(autouse=True)
@@ -196,8 +196,8 @@ def test_interrupted_changes_leave_the_variable_free():
                 signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 30))
                 for _ in range(50):
                     update = VariableUpdate([v])
-                    with update.running, update as (claim,):
-                        claim.tensor = claim.tensor + 1.0
+                    with update.running, update as (lock,):
+                        lock.tensor = lock.tensor + 1.0
                     add_one(v)
             except KeyboardInterrupt:
                 interrupted += 1
@@ -213,7 +213,7 @@ def test_interrupted_changes_leave_the_variable_free():
 # Steps over several variables.
 
 
-def test_reads_within_a_step_of_another_thread_give_the_old_value():
+def test_reads_within_an_update_of_another_thread_give_the_old_value():
     v = df.Variable(2.0)
     reads: list[Any] = []
     with changing([v]):
@@ -223,29 +223,29 @@ def test_reads_within_a_step_of_another_thread_give_the_old_value():
     assert [float(np.ravel(x)[0]) for x in reads] == [2.0, 2.0, 2.0, 2.0, -2.0, 2.0]
 
 
-def test_steps_over_variables_in_any_order_come_to_an_end():
+def test_updates_of_variables_in_any_order_come_to_an_end():
     a, b = df.Variable(0.0), df.Variable(0.0)
 
     def work(variables: list[Any]) -> None:
         for _ in range(200):
-            with changing(variables) as claims:
-                for claim in claims:
-                    claim.tensor = claim.tensor + 1.0
+            with changing(variables) as locks:
+                for lock in locks:
+                    lock.tensor = lock.tensor + 1.0
 
     together(lambda: work([a, b]), lambda: work([b, a]), lambda: work([a]), lambda: work([b]))
     assert (a.numpy(), b.numpy()) == (600.0, 600.0)
 
 
-def test_a_step_within_a_step_of_one_thread_does_not_wait():
+def test_an_update_within_an_update_of_one_thread_does_not_wait():
     v = df.Variable(1.0)
-    with changing([v]) as (claim,):
+    with changing([v]) as (lock,):
         v.assign_add(1.0)
         assert v.numpy() == 2.0
-        claim.tensor = claim.tensor + 1.0
+        lock.tensor = lock.tensor + 1.0
     assert v.numpy() == 3.0
 
 
-def test_a_step_that_fails_leaves_the_value():
+def test_an_update_that_fails_leaves_the_value():
     v = df.Variable(1.0)
     with pytest.raises(ZeroDivisionError), changing([v]):
         1 / 0  # noqa: B018
@@ -254,7 +254,7 @@ def test_a_step_that_fails_leaves_the_value():
 
 
 def waiting(count: int) -> None:
-    """Waits until `count` steps are running or queued."""
+    """Waits until `count` updates are running or queued."""
     while len(updates._updates) < count:
         pass
 
@@ -264,16 +264,16 @@ def test_who_waits_for_this_thread_is_not_waited_for():
     a, b = df.Variable(0.0), df.Variable(0.0)
 
     def both() -> None:
-        with changing([a, b]) as claims:
-            for claim in claims:
-                claim.tensor = claim.tensor + 1.0
+        with changing([a, b]) as locks:
+            for lock in locks:
+                lock.tensor = lock.tensor + 1.0
 
     with changing([a]):
         other = threading.Thread(target=both)
         other.start()
         waiting(2)
-        with changing([b]) as (claim,):
-            claim.tensor = claim.tensor + 10.0
+        with changing([b]) as (lock,):
+            lock.tensor = lock.tensor + 10.0
     other.join()
     assert (a.numpy(), b.numpy()) == (1.0, 11.0)
 
@@ -287,8 +287,8 @@ def test_threads_that_would_wait_for_each_other_are_reported():
         with changing([outer]):
             have_both.wait()
             try:
-                with changing([inner]) as (claim,):
-                    claim.tensor = claim.tensor + 1.0
+                with changing([inner]) as (lock,):
+                    lock.tensor = lock.tensor + 1.0
             except RuntimeError as error:
                 messages.append(str(error))
 
@@ -314,10 +314,10 @@ inside, done = threading.Event(), threading.Event()
 
 def hold():
     update = VariableUpdate([v])
-    with update.running, update as (claim,):
+    with update.running, update as (lock,):
         inside.set()
         done.wait()
-        claim.tensor = claim.tensor * 2.0
+        lock.tensor = lock.tensor * 2.0
 
 holder = threading.Thread(target=hold)
 holder.start()
