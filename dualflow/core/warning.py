@@ -42,7 +42,7 @@ def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning]
 
 
 def called_by_user(frame: FrameType) -> bool:
-    """Whether code outside of dualflow called NumPy; ``frame`` is the caller, or one of NumPy's functions."""
+    """Whether ``frame`` is of code outside of dualflow, or of a NumPy function that such code called."""
     return not _is_in(next(f for f in _outwards(frame) if not _is_in(f, _NUMPY)), _OURS)
 
 
