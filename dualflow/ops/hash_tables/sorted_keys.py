@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array, as_array
+from dualflow.core.convert import Array
 from dualflow.core.dtypes import bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -19,6 +19,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.text.mapping import words
 
 _DICT_GAIN: Final = 16
 """The number of entries of a dict that are made in the time of one binary search for a string."""
@@ -92,15 +93,7 @@ KEY_ORDER: Final = register(
         strings=True,
         samples=(
             Sample((Domain(-3, 3, "i", (7,)),)),
-            Sample(
-                (
-                    Domain(
-                        kinds="O",
-                        shape=(3,),
-                        values=as_array(["b", "a", "b"]),
-                    ),
-                )
-            ),
+            Sample((words("b", "a", "b"),)),
         ),
     )
 )
