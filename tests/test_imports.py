@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -258,6 +259,12 @@ def test_the_table_of_the_architecture_has_the_packages_in_their_order() -> None
     ordered = [levels[name] for name in names if name in levels and "." not in name]
     assert len(ordered) > 10
     assert ordered == sorted(ordered)
+
+
+def test_the_wheel_installs_these_packages_alone() -> None:
+    """Another name at the top level could hide a module of the user's program, as `benchmarks` would."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert settings["targets"]["wheel"]["packages"] == [*PACKAGES]
 
 
 def test_packages_import_only_lower_packages() -> None:
