@@ -109,10 +109,8 @@ class CollectsBackwards:
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         report = yield
-        if collector.nodeid in (
-            "",
-            *collector.config.args,
-        ):  # packages import their modules in their own order
+        # Packages import their modules in their own order.
+        if collector.nodeid in ("", *collector.config.args):
             report.result.reverse()
         return report
 

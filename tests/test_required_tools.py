@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 import required_tools
-from required_tools import DEBIAN, MUST_EXIST, require_module, require_sanitizer, require_tool
+from required_tools import (
+    DEBIAN,
+    MUST_EXIST,
+    require_installed,
+    require_module,
+    require_sanitizer,
+    require_tool,
+)
 
 
 def test_installed_values_are_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +62,18 @@ def test_a_missing_package_skips_or_fails(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(MUST_EXIST, "1")
     with pytest.raises(pytest.fail.Exception, match=r"no_such_package\.part is not installed: pip install"):
         require_module("no_such_package.part")
+
+
+def test_a_missing_package_of_other_processes_skips_or_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    require_installed("this")
+    assert "this" not in sys.modules
+    monkeypatch.delenv(MUST_EXIST, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no_such_package is not installed: pip install"):
+        require_installed("no_such_package")
+    monkeypatch.setenv(MUST_EXIST, "1")
+    with pytest.raises(pytest.fail.Exception, match="no_such_package is not installed: pip install"):
+        require_installed("no_such_package")
 
 
 def test_a_package_that_is_broken_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
-from importlib.util import find_spec
 from inspect import isroutine
 from pathlib import Path
 from urllib.parse import unquote
@@ -20,7 +19,7 @@ from chromium import Page, chromium
 from client_table import CLIENTS, clients_page
 from error_index import error_classes, error_page, raised_messages
 from forked_kernels import forked_kernels
-from required_tools import missing
+from required_tools import require_installed
 
 ROOT = Path(__file__).parents[1]
 
@@ -134,8 +133,7 @@ def test_a_notebook_is_listed_has_a_title_and_no_outputs(path: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site, for which its notebooks were executed."""
     for module in ("sphinx", "furo", "myst_nb", "sphinx_copybutton", "keras", "sklearn"):
-        if find_spec(module) is None:  # other processes import it
-            missing(module, "pip install 'dualflow[tests]'")
+        require_installed(module)
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-c", "docs", "."]
     command.append(str(folder))

@@ -5,15 +5,13 @@ Two workers run all of them, since each import of Keras takes seconds.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from required_tools import missing
+from required_tools import require_installed
 from workers import checks_of, run_programs
 
-if find_spec("keras") is None:  # which the workers import, and this process does not
-    missing("keras", "pip install 'dualflow[tests]'")
+require_installed("keras")
 *_, SHARDED = PROGRAMS = [
     Path(__file__).with_name("programs") / f"{name}.py"
     for name in ("keras_models", "guides", "sharded_state")

@@ -9,6 +9,7 @@ import importlib
 import os
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -34,6 +35,8 @@ DRIVERS = {"opencl": (Path("/etc/OpenCL/vendors"), "pocl-opencl-icd")}
 """The folder in which drivers are registered, and the Debian package of one that needs no device."""
 LIBRARIES = {"libopenblas.so": "libopenblas-dev"}
 """The libraries that tests link with GCC, and the Debian package of each."""
+PIP_INSTALL = "pip install 'dualflow[tests]'"
+"""The command that installs the Python packages of the tests."""
 MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
 """The environment variable by which ``.ci/run`` makes a missing program or package a failure."""
 
@@ -56,7 +59,13 @@ def require_module(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        missing(name, "pip install 'dualflow[tests]'")
+        missing(name, PIP_INSTALL)
+
+
+def require_installed(name: str) -> None:
+    """Skip or fail the test without a top-level package, which only processes that the test starts import."""
+    if find_spec(name) is None:
+        missing(name, PIP_INSTALL)
 
 
 def require_sanitizer(compiler: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from required_tools import missing, require_module
+from required_tools import PIP_INSTALL, missing, require_module
 
 from dualflow.cli.call import CommandError
 from dualflow.cli.launch import mpi_launcher
@@ -47,7 +47,7 @@ def require_mpi() -> None:
     try:
         mpi_launcher()
     except CommandError:
-        missing("mpiexec", "pip install 'dualflow[tests]'")
+        missing("mpiexec", PIP_INSTALL)
 
 
 def checks_of(*programs: Path) -> list[str]:
