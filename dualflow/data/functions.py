@@ -142,7 +142,7 @@ class ElementFunction:
         count = 0 if first is None else len(first.specs)
         state = [] if first is None else [unflatten(first.structure, leaves[:count])]
         element = unflatten(layout.structure, leaves[count:])
-        return function(*state, *element) if self._spreads else function(*state, element)
+        return function(*state, *element) if self._spreads(layout) else function(*state, element)
 
     def _in_python(self, items: tuple[Any, ...]) -> Item:
         leaves, structure = flatten_result(self.result(*items))
@@ -153,8 +153,9 @@ class ElementFunction:
 
     def _check_parameters(self) -> None:
         """Raise a DTypeError unless the function can be called with an element."""
-        count = len(self._source().structure.children) if self._spreads else 1
-        count += self._first is not None
+        layout = self._source()
+        spreads = self._spreads(layout)
+        count = (len(layout.structure.children) if spreads else 1) + (self._first is not None)
         try:
             signature = inspect.signature(self._function)
         except (TypeError, ValueError):  # such as a function of C
@@ -162,21 +163,17 @@ class ElementFunction:
         try:
             signature.bind(*[None] * count)
         except TypeError as error:
+            arguments = "the parts of an element" if spreads else "an element"
+            if self._first is not None:
+                arguments = f"a state and {arguments}"
             raise DTypeError(
-                f"{self.name!r} can't be called with {self._described_arguments}, {count} in number: "
-                f"{error}. Change its parameters.{here()}"
+                f"{self.name!r} can't be called with {arguments}, {count} in number: {error}. Change its "
+                f"parameters.{here()}"
             ) from None
 
-    @property
-    def _spreads(self) -> bool:
-        """Whether the parts of an element are arguments of their own."""
-        return self._source().unpacked and self._first is None
-
-    @property
-    def _described_arguments(self) -> str:
-        if self._first is not None:
-            return "a state and an element"
-        return "the parts of an element" if self._spreads else "an element"
+    def _spreads(self, layout: ElementLayout) -> bool:
+        """Whether the parts of an element of this layout are separate arguments."""
+        return layout.unpacked and self._first is None
 
     def _trace(self) -> None:
         self._check_parameters()
