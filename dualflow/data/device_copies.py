@@ -13,7 +13,6 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item
 from dualflow.data.methods.ordering import prefetch_size
-from dualflow.data.prefetching import prefetched
 from dualflow.data.stage import AUTOTUNE, StageIterator, StatelessIterator, UnaryStage
 from dualflow.eager.device_tensor import to_device
 from dualflow.eager.devices import available_device
@@ -48,8 +47,7 @@ def prefetch_to_device(device: str, buffer_size: IntLike | None = None) -> Calla
     size, copy = prefetch_size(AUTOTUNE if buffer_size is None else buffer_size), copy_to_device(device)
 
     def apply(dataset: Dataset) -> Dataset:
-        copied = copy(dataset)
-        return copied.then(prefetched(copied.stage, size)) if size else copied
+        return copy(dataset).prefetch(size)
 
     return apply
 
