@@ -153,9 +153,10 @@ class FileRows:
 
     def has_elements_of(self, layout: ElementLayout) -> bool:
         """Whether the elements' dtypes and shapes are those of ``layout``, whose structure may be another."""
-        pairs = list(zip(layout.specs, self.layout.specs, strict=False))
-        return len(layout.specs) == len(self.layout.specs) and all(
-            isinstance(spec, TensorSpec) and spec.is_compatible_with(stored) for spec, stored in pairs
+        stored = self.layout.specs
+        return len(layout.specs) == len(stored) and all(
+            isinstance(spec, TensorSpec) and spec.is_compatible_with(own)
+            for spec, own in zip(layout.specs, stored, strict=True)
         )
 
     def row(self, index: int) -> Item:
