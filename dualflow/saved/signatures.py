@@ -124,7 +124,7 @@ def _named_results(key: str, trace: ConcreteFunction) -> list[str]:
     """The name of each result, in the order of the leaves."""
     results = trace.structured_outputs
     values = leaves(results)
-    if not isinstance(results, _CONTAINERS) or not all(isinstance(x, TensorSpec) for x in values):
+    if not _is_of_tensors(trace):
         raise DTypeError(f"The signature {key!r} returns {results!r}; a signature returns tensors alone.")
     if not isinstance(results, Mapping):
         is_nested = isinstance(results, list | tuple) and any(not isinstance(x, TensorSpec) for x in results)
