@@ -265,9 +265,14 @@ class Loader:
         if ("function", number) not in self.functions:
             name, specs = self._member(item, "name", str), item.get("input_signature")
             traces = [self._trace(n) for n in self._list(item, "traces")]
-            signature = None if specs is None else unflatten(*reversed(flatten(self._structure(specs))))
+            signature = None if specs is None else self._input_signature(specs)
             self.functions["function", number] = self._traced(name, traces, signature)
         return self.functions["function", number]
+
+    def _input_signature(self, item: Any) -> Any:
+        """An input signature, in which composites of specs are replaced by their type specs."""
+        specs, structure = flatten(self._structure(item))
+        return unflatten(structure, specs)
 
     def _create_function(self, number: Any) -> LoadedFunction:
         """The saved trace ``number`` as a function of its own."""
