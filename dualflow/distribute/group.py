@@ -110,15 +110,12 @@ class WorkerGroup:
 
         The library is the one that mpi4py has loaded. A size that is None is dynamic.
         """
-        function, adds = _address(_FUNCTIONS[collective]), collective in _ADDITIONS
-        character = dtype.char if adds else _MOVED.get(0 if dtype.is_string else dtype.size, "")
-        if not function or not self.progress.address or character not in _NATIVE:
+        function, character = _address(_FUNCTIONS[collective]), _character(collective, dtype)
+        if not function or not self.progress.address or character is None:
             return None
         signature = self._signature(collective, dtype, shape)
         if signature is None:
             return None
-        if collective is Collective.ROW_COUNTS:
-            character = "q"
         mpi = imported("mpi4py.MPI")
         return CollectiveCall(
             collective,
@@ -266,6 +263,15 @@ def _address(name: str) -> int:
     except (AttributeError, OSError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _character(collective: Collective, dtype: DType) -> str | None:
+    """The character of the dtype of which MPI exchanges elements; None if it can't exchange ``dtype``."""
+    if collective is Collective.ROW_COUNTS:
+        return "q"  # int64, for rows of any dtype
+    if collective in _ADDITIONS:
+        return dtype.char if dtype.char in _NATIVE else None
+    return _MOVED.get(dtype.size)
 
 
 def signed_word(handle: int) -> int:

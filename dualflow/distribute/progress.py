@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class NativeSpan(NamedTuple):
     end: int
 
 
+_Key: TypeAlias = tuple[str, np.dtype[Any], tuple[int | str, ...]]
+"""The op, dtype and sizes that determine a signature; "any" is a size that may differ between workers."""
+
+
 class _Template(NamedTuple):
     """A signature of tensors of dynamic sizes, which are None: machine code stores their numbers."""
 
@@ -69,7 +73,7 @@ class Progress:
         self.descriptions: dict[int, str] = {}
         self._words: Final = np.zeros(StateField.SIZES + MAX_DYNAMIC_SIZES * RING, np.int64)
         self._view: Final = self._words.data  # whose items are read faster
-        self._cached: dict[tuple[str, str, tuple[int, ...]], int] = {}
+        self._cached: dict[_Key, int] = {}
         self._templates: dict[int, _Template] = {}
         address = self._words.ctypes.data
         self.lock: Any = Mutex(address + 8 * StateField.MUTEX) if is_available() else threading.Lock()
@@ -93,10 +97,9 @@ class Progress:
     def begin(self, signature: int) -> None:
         """Record that a collective begins; the caller holds the lock."""
         begun = self._view[StateField.BEGUN]
-        self._view[StateField.SIGNATURES + begun % RING] = signature
-        self._view[StateField.TIMES + 2 * (begun % RING)] = (
-            0  # machine code stores the time at which it begins
-        )
+        place = begun % RING
+        self._view[StateField.SIGNATURES + place] = signature
+        self._view[StateField.TIMES + 2 * place] = 0  # machine code stores the time at which it begins
         self._view[StateField.BEGUN] = begun + 1
 
     def finish(self) -> None:
@@ -113,10 +116,8 @@ class Progress:
         finished = self.finished
         for number in range(finished - 1, max(finished - RING, 0) - 1, -1):
             place = number % RING
-            begin, end = (
-                self._view[StateField.TIMES + 2 * place],
-                self._view[StateField.TIMES + 2 * place + 1],
-            )
+            first = StateField.TIMES + 2 * place
+            begin, end = self._view[first], self._view[first + 1]
             if begin and begin < start:
                 break
             if begin:
@@ -127,15 +128,11 @@ class Progress:
         self, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...], *, any_length: bool = False
     ) -> int:
         """The signature of a collective; with ``any_length`` the first sizes may differ between workers."""
-        key = (kind, dtype.str, shape[1:] if any_length else shape)
-        signature = self._cached.get(key)
-        return self._add(key, any_length) if signature is None else signature
+        return self._cached_signature((kind, dtype, ("any", *shape[1:]) if any_length else shape))
 
     def signature_of_rows(self, dtype: np.dtype[Any], rank: int) -> int:
         """The signature of an exchange of numbers of rows, of tensors that are gathered next."""
-        signature = _hash(text := _text("all_gather", dtype, ["any"] * rank))
-        self.descriptions[signature] = text
-        return signature
+        return self._cached_signature(("all_gather", dtype, ("any",) * rank))
 
     def template(self, kind: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> int:
         """The signature with placeholders for dynamic sizes, which are None; machine code fills them in.
@@ -161,12 +158,13 @@ class Progress:
         shape = tuple([next(numbers) if size is None else size for size in template.shape])
         return self.signature(template.kind, template.dtype, shape)
 
-    def _add(self, key: tuple[str, str, tuple[int, ...]], any_length: bool) -> int:
-        kind, dtype, shape = key
-        text = _text(kind, np.dtype(dtype), ("any", *shape) if any_length else shape)
-        signature = _hash(text)
-        self.descriptions[signature] = text
-        self._cached[key] = signature
+    def _cached_signature(self, key: _Key) -> int:
+        signature = self._cached.get(key)
+        if signature is None:
+            text = _text(*key)
+            signature = _hash(text)
+            self.descriptions[signature] = text
+            self._cached[key] = signature
         return signature
 
 

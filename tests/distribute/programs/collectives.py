@@ -17,6 +17,7 @@ from workers import RESULTS
 import dualflow as df
 from dualflow.backends.runtime import switches
 from dualflow.ops.collectives.collective_ops import block_sums_over, blocks_joined_over
+from dualflow.ops.op_kinds import Collective
 
 strategy = df.distribute.MultiWorkerMirroredStrategy()
 COUNT, RANK = strategy.num_replicas_in_sync, strategy.cluster_resolver.task_id
@@ -289,6 +290,21 @@ def check_gather_of_strings() -> None:
         [b"a"] * COUNT,
         [b"b"] * COUNT,
     ]
+
+
+def check_machine_code_has_no_gather_of_strings() -> None:
+    assert strategy._group.native(Collective.ALL_GATHER_ROWS, df.float32, (None, 2)) is not None
+    assert strategy._group.native(Collective.ALL_GATHER_ROWS, df.string, (None, 2)) is None
+
+
+def check_descriptions_have_the_dtype_and_the_sizes_that_may_differ() -> None:
+    progress = strategy._group.progress
+    for dtype in (df.bfloat16, df.float16):
+        numpy_dtype = np.dtype(dtype.as_numpy_dtype)
+        of_rows = progress.signature("all_gather", numpy_dtype, (7, 2), any_length=True)
+        of_blocks = progress.signature("all_gather", numpy_dtype, (2,))
+        assert progress.descriptions[of_rows] == f"all_gather of {dtype.name}[any, 2]"
+        assert progress.descriptions[of_blocks] == f"all_gather of {dtype.name}[2]"
 
 
 def check_indexed_slices_are_gathered() -> None:
