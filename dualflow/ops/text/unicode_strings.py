@@ -84,18 +84,21 @@ def _encoded(points: Sequence[int], encoding: str, errors: str, replacement: int
     Raises:
         InvalidArgumentError: one is none of Unicode, and ``errors`` is "strict".
     """
-    valid = [p for p in points if 0 <= p <= _LARGEST and not 0xD800 <= p < 0xE000]
-    if len(valid) < len(points):
-        if errors == "strict":
-            wrong = next(p for p in points if p not in valid)
-            raise InvalidArgumentError(
-                f"{wrong} is no code point of Unicode; encode other integers, or replace them with "
-                'errors="replace".'
-            )
-        if errors == "replace":
-            accepted = {*valid}
-            valid = [p if p in accepted else replacement for p in points]
+    if errors == "replace":
+        points = [p if _is_code_point(p) else replacement for p in points]
+    valid = [p for p in points if _is_code_point(p)]
+    if errors == "strict" and len(valid) < len(points):
+        wrong = next(p for p in points if not _is_code_point(p))
+        raise InvalidArgumentError(
+            f"{wrong} is no code point of Unicode; encode other integers, or replace them with "
+            'errors="replace".'
+        )
     return "".join(map(chr, valid)).encode(encoding)
+
+
+def _is_code_point(p: int) -> bool:
+    """Whether an integer is a code point that encodings have: one of Unicode, and no surrogate."""
+    return 0 <= p <= _LARGEST and not 0xD800 <= p < 0xE000
 
 
 def _encode_kernel(points: Array, counts: Array, encoding: str, errors: str, replacement: int) -> Array:
@@ -149,7 +152,7 @@ def _checked(encoding: Any, errors: Any, replacement: Any, encodings: Sequence[s
         InvalidArgumentError: another encoding or name for ``errors``; a replacement that is no code point.
     """
     point = static_int(replacement, "replacement_char")
-    if not 0 <= point <= _LARGEST or 0xD800 <= point < 0xE000:
+    if not _is_code_point(point):
         raise InvalidArgumentError(f"replacement_char is a code point of Unicode, not {point}.")
     return {
         "encoding": one_of(encoding, encodings, "the encoding"),
@@ -187,7 +190,7 @@ def unicode_decode(
     <tf.RaggedTensor [[97, 233], [98]]>
     """
     attrs = _checked(input_encoding, errors, replacement_char, _INPUT_ENCODINGS)
-    return _decode_rows(input, {**attrs, "controls": bool(replace_control_characters)}, "unicode_decode", 0)
+    return _decode_rows(input, attrs, "unicode_decode", controls=replace_control_characters)[0]
 
 
 def unicode_decode_with_offsets(
@@ -219,9 +222,7 @@ def unicode_decode_with_offsets(
     [0, 2]
     """
     attrs = _checked(input_encoding, errors, replacement_char, _INPUT_ENCODINGS)
-    attrs["controls"] = bool(replace_control_characters)
-    name = "unicode_decode_with_offsets"
-    return _decode_rows(input, attrs, name, 0), _decode_rows(input, attrs, name, 1)
+    return _decode_rows(input, attrs, "unicode_decode_with_offsets", controls=replace_control_characters)
 
 
 def unicode_split(
@@ -251,7 +252,7 @@ def unicode_split(
     True
     """
     attrs = _checked(input_encoding, errors, replacement_char, _ENCODINGS)
-    return _characters(_decode_rows(input, {**attrs, "controls": False}, "unicode_split", 0), attrs)
+    return _characters(_decode_rows(input, attrs, "unicode_split")[0], attrs)
 
 
 def unicode_split_with_offsets(
@@ -281,8 +282,7 @@ def unicode_split_with_offsets(
     [0, 2]
     """
     attrs = _checked(input_encoding, errors, replacement_char, _ENCODINGS)
-    decoding = {**attrs, "controls": False}
-    points, offsets = (_decode_rows(input, decoding, "unicode_split_with_offsets", i) for i in (0, 1))
+    points, offsets = _decode_rows(input, attrs, "unicode_split_with_offsets")
     return _characters(points, attrs), offsets
 
 
@@ -346,19 +346,26 @@ def unicode_transcode(
     b'\\x00a'
     """
     decoding = _checked(input_encoding, errors, replacement_char, _INPUT_ENCODINGS)
-    decoding["controls"] = bool(replace_control_characters)
     encoding = _checked(output_encoding, errors, replacement_char, _ENCODINGS)
-    return _encode_rows(_decode_rows(input, decoding, "unicode_transcode", 0), encoding)
+    points, _ = _decode_rows(input, decoding, "unicode_transcode", controls=replace_control_characters)
+    return _encode_rows(points, encoding)
 
 
-def _decode_rows(input: Any, attrs: dict[str, Any], name: str, output: int) -> Any:
-    """The code points of each string, or for ``output`` 1 their offsets."""
+def _decode_rows(input: Any, attrs: dict[str, Any], name: str, *, controls: bool = False) -> tuple[Any, Any]:
+    """The code points of each string, and the index of the first byte of each."""
+    flat_offsets: Any = None
 
     def parts(x: Any) -> Any:
-        results = dispatch.current().apply(_DECODE, (x,), attrs)
-        return results[output], results[2]
+        nonlocal flat_offsets
+        points, flat_offsets, counts = dispatch.current().apply(
+            _DECODE, (x,), {**attrs, "controls": bool(controls)}
+        )
+        return points, counts
 
-    return rows_of_parts(input, parts, name)
+    points = rows_of_parts(input, parts, name)
+    if isinstance(points, RaggedRows):
+        return points, points.with_flat_values(flat_offsets)
+    return points, flat_offsets
 
 
 def _characters(points: Any, attrs: dict[str, Any]) -> Any:
@@ -369,12 +376,10 @@ def _characters(points: Any, attrs: dict[str, Any]) -> Any:
 
 
 def _encode_rows(input: Any, attrs: dict[str, Any]) -> Any:
-    if isinstance(input, RaggedRows) and input.ragged_rank > 1:
-        return input.with_values(_encode_rows(input.values, attrs))
-    if isinstance(input, RaggedRows) and len(input.values.shape) == 1:
-        return dispatch.current().apply(_ENCODE, (input.values, input.row_lengths()), attrs)
     if isinstance(input, RaggedRows):
-        return input.with_values(_encode_rows(input.values, attrs))
+        if len(input.values.shape) > 1:
+            return input.with_values(_encode_rows(input.values, attrs))
+        return dispatch.current().apply(_ENCODE, (input.values, input.row_lengths()), attrs)
     x = convert_to_tensor(input)
     if not len(x.shape):
         raise InvalidArgumentError(
