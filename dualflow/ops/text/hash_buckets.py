@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
-_HASHES: Final[dict[str, Callable[..., Any]]] = {"farmhash": fingerprint64, "murmur": murmur64}
+_HASHES: Final[dict[str, Callable[..., Any]]] = {
+    "farmhash": fingerprint64,
+    "murmur": murmur64,
+    "siphash": siphash,
+}
 
 
-def _buckets(x: Array, function: str, buckets: int, key: tuple[int, int] | None = None) -> Array:
-    hash_rows = _HASHES[function] if key is None else partial(siphash, key=key)
-    hashes = hash_strings(x.ravel().tolist(), hash_rows)
+def _buckets(x: Array, function: str, buckets: int, **options: Any) -> Array:
+    hashes = hash_strings(x.ravel().tolist(), partial(_HASHES[function], **options))
     return (hashes % np.uint64(buckets)).astype(np.int64).reshape(x.shape)
 
 

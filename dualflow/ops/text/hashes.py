@@ -57,10 +57,6 @@ def _byte(rows: Bytes, at: int) -> Words:
     return rows[:, at].astype(np.uint64)
 
 
-def _shift(x: Words, bits: int) -> Words:
-    return x >> np.uint64(bits)
-
-
 def _rotate_right(x: Words, bits: int) -> Words:
     return (x >> np.uint64(bits)) | (x << np.uint64(64 - bits))
 
@@ -70,7 +66,7 @@ def _rotate_left(x: Words, bits: int) -> Words:
 
 
 def _mix(x: Words) -> Words:
-    return x ^ _shift(x, 47)
+    return x ^ (x >> np.uint64(47))
 
 
 def _combine(u: Words, v: Words, factor: Words) -> Words:
