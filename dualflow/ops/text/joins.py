@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +22,7 @@ from dualflow.ops.printing import format_array
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, static_int
-from dualflow.ops.text.mapping import common_shape, filled, of_strings, text_op, words
+from dualflow.ops.text.mapping import common_shape, filled, of_strings, row_lengths, rows_of, text_op, words
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -117,8 +116,7 @@ def join(inputs: Iterable[TensorLike], separator: str = "", name: str | None = N
 
 
 def _rows_kernel(values: Array, lengths: Array, separator: bytes) -> Array:
-    remaining = iter(values.tolist())
-    return filled([separator.join(islice(remaining, n)) for n in lengths.tolist()], lengths.shape)
+    return filled([separator.join(row) for row in rows_of(values, lengths)], lengths.shape)
 
 
 _ROWS: Final = text_op(
@@ -128,7 +126,7 @@ _ROWS: Final = text_op(
     kernel=_rows_kernel,
     samples=[
         Sample(
-            (words(b"a", b"b", b"c"), Domain(kinds="i", shape=(3,), values=np.array([2, 0, 1], np.int64))),
+            (words(b"a", b"b", b"c"), row_lengths(2, 0, 1)),
             {"separator": b"-"},
         )
     ],
@@ -164,7 +162,7 @@ def reduce_join(
     array([b'a-b', b'c-d'], dtype=object)
     """
     if isinstance(inputs, RaggedRows):
-        return _joined_rows(inputs, axis, _separator(separator), keepdims=bool(keepdims))
+        return _joined_rows(inputs, axis, separator, keepdims=bool(keepdims))
     x = of_strings(inputs, "reduce_join")
     count = len(x.shape)
     axes = tuple(range(count))[::-1] if axis is None else ints(axis, "axis")
@@ -178,21 +176,20 @@ def reduce_join(
     return dispatch.current().apply(_REDUCE, (x,), attrs)
 
 
-def _joined_rows(rows: Any, axis: Any, separator: bytes, *, keepdims: bool) -> Any:
+def _joined_rows(rows: Any, axis: Any, separator: str, *, keepdims: bool) -> Any:
     """The strings of a ragged tensor along its last axis, or along all for None, concatenated."""
     last = len(rows.shape) - 1
     if axis is None:
         joined = _joined_rows(rows, last, separator, keepdims=keepdims)
-        return reduce_join(joined, None, keepdims, separator.decode())
+        return reduce_join(joined, None, keepdims, separator)
     if ints(axis, "axis") not in ((last,), (-1,)):
         raise InvalidArgumentError(
             f"reduce_join joins a ragged tensor along its last axis, {last}, not {axis}; join x.to_tensor()."
         )
-    if isinstance(rows.values, RaggedRows) or len(rows.values.shape) > 1:
-        return rows.with_values(reduce_join(rows.values, -1, keepdims, separator.decode()))
-    joined = dispatch.current().apply(
-        _ROWS, (of_strings(rows.values, "reduce_join"), rows.row_lengths()), {"separator": separator}
-    )
+    if len(rows.values.shape) > 1:
+        return rows.with_values(reduce_join(rows.values, -1, keepdims, separator))
+    operands = of_strings(rows.values, "reduce_join"), rows.row_lengths()
+    joined = dispatch.current().apply(_ROWS, operands, {"separator": _separator(separator)})
     return expand_dims(joined, 1) if keepdims else joined
 
 

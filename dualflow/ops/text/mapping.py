@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +39,11 @@ def one_word(value: bytes) -> Domain:
     return Domain(kinds="O", shape=(), values=np.array(value, object))
 
 
+def row_lengths(*values: int) -> Domain:
+    """A sample domain of exactly these lengths of rows."""
+    return Domain(kinds="i", shape=(len(values),), values=np.array(values, np.int64))
+
+
 def of_strings(x: Any, name: str) -> Any:
     """``x`` as a tensor of strings.
 
@@ -56,6 +62,12 @@ def filled(elements: Iterable[Any], shape: tuple[int, ...], dtype: DType = strin
     out = np.empty(shape, dtype.dtype)
     out.reshape(-1)[...] = list(elements)
     return out
+
+
+def rows_of(values: Array, lengths: Array) -> list[list[Any]]:
+    """The rows of a ragged vector as lists: the rows follow each other in ``values``, with these lengths."""
+    remaining = iter(values.tolist())
+    return [[*islice(remaining, length)] for length in lengths.tolist()]
 
 
 def per_string(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,10 +16,10 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.string_arrays import string
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
-from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.samples import Sample
 from dualflow.ops.shapes import shape as shape_of
 from dualflow.ops.static import static_int
-from dualflow.ops.text.mapping import filled, of_strings, text_op, words
+from dualflow.ops.text.mapping import filled, of_strings, row_lengths, rows_of, text_op, words
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -47,10 +46,9 @@ def _of_row(
 
 
 def _kernel(values: Array, lengths: Array, **attrs: Any) -> tuple[Array, Array]:
-    remaining = iter(values.tolist())
-    rows = [_of_row([*islice(remaining, n)], **attrs) for n in lengths.tolist()]
-    counts = np.array([len(row) for row in rows], np.int64)
-    return filled([gram for row in rows for gram in row], (int(counts.sum()),)), counts
+    rows = [_of_row(row, **attrs) for row in rows_of(values, lengths)]
+    grams = [gram for row in rows for gram in row]
+    return filled(grams, (len(grams),)), np.array([len(row) for row in rows], np.int64)
 
 
 _NGRAMS: Final = text_op(
@@ -64,7 +62,7 @@ _NGRAMS: Final = text_op(
     outputs=2,
     samples=[
         Sample(
-            (words(b"a", b"b", b"c"), Domain(kinds="i", shape=(2,), values=np.array([3, 0], np.int64))),
+            (words(b"a", b"b", b"c"), row_lengths(3, 0)),
             {
                 "widths": widths,
                 "separator": b" ",
@@ -122,7 +120,7 @@ def ngrams(
         "padding": _padding(pad_values, padding_width),
         "keep_short": bool(preserve_short_sequences),
     }
-    return _of_rows(data if isinstance(data, RaggedRows) else of_strings(data, "ngrams"), attrs)
+    return _of_rows(data, attrs)
 
 
 def _pads(pad_values: Any) -> tuple[bytes, bytes]:
@@ -137,8 +135,10 @@ def _padding(pad_values: Any, padding_width: Any) -> int:
     """The number of pads on each side; -1 for one less than the width."""
     if pad_values is None:
         return 0
-    padding = -1 if padding_width is None else static_int(padding_width, "padding_width")
-    if padding_width is not None and padding < 1:
+    if padding_width is None:
+        return -1
+    padding = static_int(padding_width, "padding_width")
+    if padding < 1:
         raise InvalidArgumentError(
             f"padding_width is at least 1, not {padding}; leave pad_values out for none."
         )
@@ -146,13 +146,15 @@ def _padding(pad_values: Any, padding_width: Any) -> int:
 
 
 def _of_rows(data: Any, attrs: dict[str, Any]) -> Any:
-    if isinstance(data, RaggedRows) and (data.ragged_rank > 1 or len(data.values.shape) > 1):
-        return data.with_values(_of_rows(data.values, attrs))
-    if not isinstance(data, RaggedRows) and len(data.shape) > 1:
-        return _of_rows(RaggedTensor.from_tensor(data, ragged_rank=len(data.shape) - 1), attrs)
     if isinstance(data, RaggedRows):
-        values, counts = dispatch.current().apply(_NGRAMS, (data.values, data.row_lengths()), attrs)
+        if len(data.values.shape) > 1:
+            return data.with_values(_of_rows(data.values, attrs))
+        operands = of_strings(data.values, "ngrams"), data.row_lengths()
+        values, counts = dispatch.current().apply(_NGRAMS, operands, attrs)
         return RaggedTensor.from_row_lengths(values, counts, validate=False)
-    if not len(data.shape):
+    x = of_strings(data, "ngrams")
+    if not len(x.shape):
         raise InvalidArgumentError("ngrams takes strings of at least one axis, not a scalar; use [data].")
-    return dispatch.current().apply(_NGRAMS, (data, shape_of(data, int64)), attrs)[0]
+    if len(x.shape) > 1:
+        return _of_rows(RaggedTensor.from_tensor(x, ragged_rank=len(x.shape) - 1), attrs)
+    return dispatch.current().apply(_NGRAMS, (x, shape_of(x, int64)), attrs)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,7 +20,7 @@ from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import shape as shape_of
 from dualflow.ops.static import static_int
-from dualflow.ops.text.mapping import filled, one_of, text_op, words
+from dualflow.ops.text.mapping import filled, one_of, row_lengths, rows_of, text_op, words
 from dualflow.ops.text.splitting import rows_of_parts
 
 if TYPE_CHECKING:
@@ -102,8 +101,7 @@ def _is_code_point(p: int) -> bool:
 
 
 def _encode_kernel(points: Array, counts: Array, encoding: str, errors: str, replacement: int) -> Array:
-    remaining = iter(points.tolist())
-    rows = [[*islice(remaining, count)] for count in counts.tolist()]
+    rows = rows_of(points, counts)
     return filled([_encoded(row, encoding, errors, replacement) for row in rows], counts.shape)
 
 
@@ -137,7 +135,7 @@ _ENCODE: Final = text_op(
         Sample(
             (
                 Domain(kinds="i", shape=(3,), values=np.array([97, 233, -1], np.int32)),
-                Domain(kinds="i", shape=(2,), values=np.array([2, 1], np.int64)),
+                row_lengths(2, 1),
             ),
             _SAMPLE,
         )

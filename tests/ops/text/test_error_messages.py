@@ -60,6 +60,12 @@ CASES = {
         "padding_width is at least 1",
         "leave pad_values out",
     ),
+    "n-grams of rows of numbers": (
+        lambda: S.ngrams(df.ragged.constant([[1, 2]]), 2),
+        DTypeError,
+        "ngrams takes strings, not int32",
+        "as_string",
+    ),
     "n-grams of a scalar": (lambda: S.ngrams("a", 2), InvalidArgumentError, "not a scalar", "data"),
     "a template of no text": (
         lambda: S.format(1, "a"),
