@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from dualflow.core.convert import Array
 from dualflow.core.dtypes import DType, as_dtype, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.system_errors import system_errors
@@ -19,8 +20,6 @@ from dualflow.ops.text.numbers import number_in
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
-
-Array = np.ndarray[Any, Any]
 
 
 class EmptyTable(Protocol):
@@ -38,18 +37,17 @@ class TableInitializer(abc.ABC):
     """
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
-        self._key_dtype: Any = as_dtype(key_dtype)
-        self._value_dtype: Any = as_dtype(value_dtype)
+        self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
 
     @property
     def key_dtype(self) -> DType:
         """The dtype of the keys."""
-        return as_dtype(self._key_dtype)
+        return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
         """The dtype of the values."""
-        return as_dtype(self._value_dtype)
+        return self._value_dtype
 
     @abc.abstractmethod
     def entries(self) -> tuple[Array, Array]:
@@ -105,7 +103,7 @@ class KeyValueTensorInitializer(TableInitializer):
         key_tensor = convert_to_tensor(keys, key_dtype)
         value_tensor = convert_to_tensor(values, value_dtype)
         super().__init__(key_tensor.dtype, value_tensor.dtype)
-        self._entries = _static(key_tensor, "keys"), _static(value_tensor, "values")
+        self._entries = static_array(key_tensor, "keys"), static_array(value_tensor, "values")
         key_array, value_array = self._entries
         if key_array.ndim != 1 or key_array.shape != value_array.shape:
             raise InvalidArgumentError(
@@ -184,7 +182,7 @@ class TextFileInitializer(TableInitializer):
         value_index_offset: int = 0,
     ) -> None:
         super().__init__(key_dtype, value_dtype)
-        path = _static(convert_to_tensor(filename, "string"), "filename")
+        path = static_array(convert_to_tensor(filename, "string"), "filename")
         self._path: bytes = path.item()
         self._indices = static_int(key_index, "key_index"), static_int(value_index, "value_index")
         self._count = None if vocab_size is None else static_int(vocab_size, "vocab_size")
@@ -265,11 +263,16 @@ def _check_index(what: str, index: int, dtype: DType) -> None:
         raise DTypeError(f"Whole lines are strings or integers, and the {what} are {dtype.name}.")
 
 
-def _static(tensor: Any, what: str) -> Array:
+def static_array(tensor: Any, what: str) -> Array:
+    """The array of a tensor; ``what`` is its part in a static table.
+
+    Raises:
+        DTypeError: the tensor is symbolic.
+    """
     value = static_value(tensor)
     if value is None:
         raise DTypeError(
-            f"The {what} of a table must have values when it is created; create it outside of the function, "
-            "or in df.init_scope."
+            f"The {what} of a static table must have values when it is created; create it outside of the "
+            "function, or in df.init_scope, or use df.lookup.experimental.MutableHashTable."
         )
     return value

@@ -21,7 +21,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager.python_call import py_function
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode.contexts import init_scope
-from dualflow.lookup.table import LookupTable, map_keys, values_at, with_default
+from dualflow.lookup.table import LookupTable, map_keys, with_default
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.comparison import less, logical_and
 from dualflow.ops.creation import convert_to_tensor
@@ -30,6 +30,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import size as size_of
+from dualflow.ops.static import static_shape
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class MutableHashTable(LookupTable):
         with init_scope():
             self._default = convert_to_tensor(default_value, self._value_dtype)
         self._checkpoint = checkpoint
-        inner = [size for size in self._default.shape if size is not None]
+        inner = static_shape(self._default.shape)
         self._table_keys = _empty(self._key_dtype, (), f"{name}_keys")
         self._table_values = _empty(self._value_dtype, inner, f"{name}_values")
 
@@ -107,10 +108,11 @@ class MutableHashTable(LookupTable):
         new_keys = self._keys(keys)
         new_values = convert_to_tensor(values, self._value_dtype)
         inner = self._default.shape
-        if not _fits(new_keys.shape, inner, new_values.shape):
+        expected = Shape([*new_keys.shape, *inner])
+        if not expected.is_compatible_with(new_values.shape):
             raise InvalidArgumentError(
-                f"Keys of shape {new_keys.shape} have values of shape {Shape([*new_keys.shape, *inner])} in "
-                f"the table {self.name}, not of shape {new_values.shape}."
+                f"Keys of shape {new_keys.shape} have values of shape {expected} in the table {self.name}, "
+                f"not of shape {new_values.shape}."
             )
         _call(self._insert, (reshape(new_keys, [-1]), reshape(new_values, [-1, *inner])), None)
 
@@ -183,11 +185,12 @@ class MutableHashTable(LookupTable):
         return _call(self._lookup, (keys, *defaults), spec)
 
     def _lookup(self, keys: Any, *defaults: Any) -> Any:
-        table_keys, values = self.export()
-        looked_up = values_at(keys, table_keys, with_default(values, self._default))
+        table_keys, values = self._entries()
+        positions = key_positions(keys, table_keys)
+        looked_up = gather(with_default(values, self._default), positions)
         if not defaults:
             return looked_up
-        is_key = less(key_positions(keys, table_keys), size_of(table_keys, int64))
+        is_key = less(positions, size_of(table_keys, int64))
         for _ in self._default.shape:
             is_key = expand_dims(is_key, -1)
         return where(is_key, looked_up, defaults[0])
@@ -247,11 +250,3 @@ def _empty(dtype: Any, inner: Sequence[int], name: str) -> Variable:
     """A variable of any number of rows, which has none yet."""
     initial = np.empty((0, *inner), dtype.dtype)
     return Variable(initial, trainable=False, dtype=dtype, shape=Shape([None, *inner]), name=name)
-
-
-def _fits(keys: Shape, inner: Shape, values: Shape) -> bool:
-    """Whether values can have this shape, where None fits all sizes."""
-    expected = (*keys, *inner)
-    return len(expected) == len(values) and all(
-        a is None or b is None or a == b for a, b in zip(expected, values, strict=True)
-    )

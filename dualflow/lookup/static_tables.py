@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core.convert import Array
-from dualflow.core.dispatch import TENSORS
-from dualflow.core.dtypes import DType, as_dtype, int64
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.graph_mode.contexts import init_scope
-from dualflow.lookup.table import LookupTable, map_keys, values_at, with_default
+from dualflow.lookup.initializers import static_array
+from dualflow.lookup.table import LookupTable, map_keys, with_default
 from dualflow.ops.arithmetic import add
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.hash_tables.sorted_keys import key_positions
 from dualflow.ops.selection import where
-from dualflow.ops.static import dtype_of, static_int, static_value
+from dualflow.ops.static import static_int
+from dualflow.ops.taking import gather
 from dualflow.ops.text.hash_buckets import to_hash_bucket_fast
 from dualflow.ops.text.numbers import as_string
 
@@ -95,8 +97,8 @@ class StaticHashTable(LookupTable):
             raise FailedPreconditionError(
                 f"The table {self.name} has its entries already; create another one."
             )
-        key_array = _array(keys, self._key_dtype)
-        value_array = _array(values, self._value_dtype)
+        key_array = static_array(convert_to_tensor(keys, self._key_dtype), "keys")
+        value_array = static_array(convert_to_tensor(values, self._value_dtype), "values")
         order = key_array.argsort(kind="stable")
         key_array, value_array = key_array[order], value_array[order]
         repeated = np.zeros(len(order), np.bool_)
@@ -143,7 +145,7 @@ class StaticHashTable(LookupTable):
                 f"The table {self.name} has no entries yet: its initializer did not fill it."
             )
         table_keys, rows = self._entries[0], self._rows
-        return map_keys(lambda x: values_at(self._keys(x), table_keys, rows), keys)
+        return map_keys(lambda x: gather(rows, key_positions(self._keys(x), table_keys)), keys)
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries.
@@ -220,32 +222,29 @@ class StaticVocabularyTable(LookupTable):
         self._buckets = static_int(num_oov_buckets, "num_oov_buckets")
         if self._buckets < 1:
             raise InvalidArgumentError(f"num_oov_buckets is at least 1, not {self._buckets}.")
-        key_dtype = lookup_key_dtype if initializer is None else initializer.key_dtype
+        key_dtype = lookup_key_dtype
+        if key_dtype is None and initializer is not None:
+            key_dtype = initializer.key_dtype
         if key_dtype is None:
             raise DTypeError(
                 "A vocabulary table without an initializer needs lookup_key_dtype, such as df.string."
             )
-        self._table = None if initializer is None else StaticHashTable(initializer, -1)
         super().__init__(key_dtype, int64, name or "vocabulary_table")
-        self._lookup_dtype = self._key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
-        self._check_dtypes()
+        self._table = None if initializer is None else StaticHashTable(initializer, -1)
+        if self._table is not None:
+            self._check_dtypes(self._table)
 
-    def _check_dtypes(self) -> None:
-        if self._table is not None and self._table.value_dtype is not int64:
+    def _check_dtypes(self, table: StaticHashTable) -> None:
+        if table.value_dtype is not int64:
             raise DTypeError(
-                f"The values of a vocabulary table are ids of int64, not {self._table.value_dtype.name}; "
+                f"The values of a vocabulary table are ids of int64, not {table.value_dtype.name}; "
                 "give the initializer value_dtype=df.int64."
             )
-        if self._lookup_dtype.is_string is not self._key_dtype.is_string:
+        if self._key_dtype.is_string is not table.key_dtype.is_string:
             raise DTypeError(
-                f"lookup_key_dtype is {self._lookup_dtype.name}, and the table's keys are "
-                f"{self._key_dtype.name}; both are strings or both integers."
+                f"lookup_key_dtype is {self._key_dtype.name}, and the table's keys are "
+                f"{table.key_dtype.name}; both are strings or both integers."
             )
-
-    @property
-    def key_dtype(self) -> DType:
-        """The dtype of keys to look up."""
-        return self._lookup_dtype
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The ids of ``keys``: their values in the table, or those of their buckets.
@@ -268,19 +267,12 @@ class StaticVocabularyTable(LookupTable):
         return map_keys(self._ids, keys)
 
     def _ids(self, keys: Any) -> Any:
-        if isinstance(keys, TENSORS) and dtype_of(keys) is not self._lookup_dtype:
-            raise DTypeError(
-                f"The table {self.name} has keys of dtype {self._lookup_dtype.name}, not "
-                f"{dtype_of(keys).name}; convert them with df.cast, or df.as_string."
-            )
-        tensor = convert_to_tensor(keys, self._lookup_dtype)
+        tensor = self._keys(keys)
         texts = tensor if tensor.dtype.is_string else as_string(tensor)
         buckets = to_hash_bucket_fast(texts, self._buckets)
         if self._table is None:
             return buckets
-        if tensor.dtype is not self._key_dtype:
-            tensor = cast(tensor, self._key_dtype)
-        ids = self._table.lookup(tensor)
+        ids = self._table.lookup(cast(tensor, self._table.key_dtype))
         return where(equal(ids, -1), add(buckets, self._table.size()), ids)
 
     def size(self, name: str | None = None) -> Tensor:
@@ -300,14 +292,3 @@ class StaticVocabularyTable(LookupTable):
         """
         buckets = constant(self._buckets, int64)
         return buckets if self._table is None else add(self._table.size(), buckets)
-
-
-def _array(x: Any, dtype: DType) -> Array:
-    """``x`` as an array: it has a value, as ``fill`` is called when the table is created."""
-    value = static_value(convert_to_tensor(x, dtype))
-    if value is None:
-        raise DTypeError(
-            "The entries of a static table must have values when it is created; create it outside of the "
-            "function, or use df.lookup.experimental.MutableHashTable."
-        )
-    return value

@@ -11,13 +11,11 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.hash_tables.sorted_keys import key_positions
 from dualflow.ops.joining import concat
 from dualflow.ops.ragged.flat_values import map_values
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import dtype_of
-from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
@@ -88,10 +86,5 @@ def map_keys(function: Any, keys: Any) -> Any:
 
 
 def with_default(values: Any, default: Any) -> Any:
-    """The values of a table, and the default as one more row, which other keys have."""
+    """The values of a table, and the default as one more row, at the position of all other keys."""
     return concat([values, expand_dims(default, 0)], 0)
-
-
-def values_at(keys: Any, sorted_keys: Any, values_and_default: Any) -> Any:
-    """The value of each key, or the default: of the sorted keys of a table, and of :func:`with_default`."""
-    return gather(values_and_default, key_positions(keys, sorted_keys))

@@ -139,6 +139,13 @@ CASES = {
         DTypeError,
         "lookup_key_dtype is int64, and the table's keys are string",
     ),
+    "a vocabulary with keys of floats": (
+        lambda: T.StaticVocabularyTable(
+            T.KeyValueTensorInitializer([1], [0], df.int64, df.int64), 1, lookup_key_dtype=df.float32
+        ),
+        DTypeError,
+        "integers or strings, not float32",
+    ),
     "keys of another dtype in a vocabulary": (
         lambda: T.StaticVocabularyTable(None, 1, lookup_key_dtype=df.string).lookup(df.constant(1)),
         DTypeError,
