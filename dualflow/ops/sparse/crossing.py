@@ -17,16 +17,17 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.joining import stack
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.positions import meshgrid
 from dualflow.ops.positions import range as counting
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import shape as shape_of
+from dualflow.ops.shapes import size as size_of
+from dualflow.ops.sparse.row_major import indices_at
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
+from dualflow.ops.tensor_sizes import axis_sizes
 from dualflow.ops.text.hashes import combined_fingerprints, fingerprint64, hash_strings
 
 if TYPE_CHECKING:
@@ -117,10 +118,8 @@ def cross_hashed(
         raise InvalidArgumentError("cross_hashed takes one or more inputs, not none.")
     attrs = {"buckets": buckets or _LARGEST, "key": key & ((1 << 64) - 1)}
     crosses = dispatch.current().apply(_CROSS, tuple(columns), attrs)
-    sizes = shape_of(crosses, int64)
-    rows, places = meshgrid(counting(sizes[0]), counting(sizes[1]), indexing="ij")
-    indices = stack([reshape(rows, [-1]), reshape(places, [-1])], 1)
-    dense_shape = tuple(crosses.shape) if crosses.shape.is_static else sizes
+    indices = indices_at(counting(size_of(crosses, int64)), axis_sizes(crosses, int64))
+    dense_shape = tuple(crosses.shape) if crosses.shape.is_static else shape_of(crosses, int64)
     return SparseTensor(indices, reshape(crosses, [-1]), dense_shape)
 
 
