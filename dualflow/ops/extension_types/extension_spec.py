@@ -103,18 +103,13 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         return [part for _, part in _components(vars(value), "")]
 
     def _from_components(self, components: Any) -> Any:
-        return from_fields(self.value_type, self._filled(components))
+        return from_fields(self.value_type, fields_with_components(self, components))
 
     def _with_component_specs(self, specs: Any) -> Any:
-        return from_fields(type(self), self._filled(specs))
+        return from_fields(type(self), fields_with_components(self, specs))
 
     def _skeleton(self) -> Any:
-        return from_fields(type(self), self._filled(itertools.repeat(_PLACEHOLDER)))
-
-    def _filled(self, components: Any) -> dict[str, Any]:
-        """The fields, with these values in place of their components."""
-        following = iter(components)
-        return {name: _replaced(part, lambda _: next(following)) for name, part in vars(self).items()}
+        return from_fields(type(self), fields_with_components(self, itertools.repeat(_PLACEHOLDER)))
 
     def _batched(self, size: int | None) -> Any:
         """The skeleton of a batch: its shapes have one more axis."""
@@ -160,7 +155,8 @@ def from_fields(kind: Any, fields: Mapping[str, Any]) -> Any:
 
 def fields_with_components(spec: ExtensionTypeSpec, components: Iterable[Any]) -> dict[str, Any]:
     """The fields of a spec by name, with these values in place of its components."""
-    return spec._filled(components)
+    following = iter(components)
+    return {name: _replaced(part, lambda _: next(following)) for name, part in vars(spec).items()}
 
 
 def spec_of_part(part: Any) -> Any:
