@@ -123,15 +123,13 @@ def overwrite_with_averages(overwrite: Callable[..., None], optimizer: Any, vari
     """
     if in_part_updates():
         return
-    averages = [a for a in optimizer._model_variables_moving_average if a is not None]
-    if not any(whole_value(a._value) for a in averages):
+    averages = optimizer._model_variables_moving_average
+    if not any(a is not None and whole_value(a._value) for a in averages):
         overwrite(optimizer, variables)
         return
-    averaged = [
-        v for v, a in zip(variables, optimizer._model_variables_moving_average, strict=True) if a is not None
-    ]
-    arrays = whole_arrays([a._value for a in averages], [a.numpy() for a in averages])
-    for variable, array in zip(averaged, arrays, strict=True):
+    pairs = [(v, a) for v, a in zip(variables, averages, strict=True) if a is not None]
+    arrays = whole_arrays([a._value for _, a in pairs], [a.numpy() for _, a in pairs])
+    for (variable, _), array in zip(pairs, arrays, strict=True):
         variable.assign(array)
 
 

@@ -129,7 +129,8 @@ def average_parts(update: Callable[..., None], optimizer: Any, variables: Sequen
     """
     group, parts = get_strategy()._group, _parts.get()
     others = {id(v): VariablePart(v, own_part(_stored(v), group)) for v in variables if id(v) not in parts}
-    own = [(parts | others)[id(v)] for v in variables]
+    every = parts | others
+    own = [every[id(v)] for v in variables]
     update(optimizer, own)
     if not optimizer.ema_overwrite_frequency:
         return
