@@ -50,7 +50,7 @@ def _crosses(*columns: Array, buckets: int, key: int) -> Array:
     hashes = np.full((len(columns[0]), 1), key, np.uint64)
     for column in columns:
         combined = combined_fingerprints(hashes[:, :, None], _features(column)[:, None, :])
-        hashes = combined.reshape(len(column), -1)
+        hashes = combined.reshape(len(column), hashes.shape[1] * column.shape[1])
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
 

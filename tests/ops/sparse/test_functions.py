@@ -355,3 +355,12 @@ def test_crosses_are_hashed_as_by_tensorflow(buckets: int, expected: list[int]) 
         assert crosses.values.numpy().tolist() == expected
         assert crosses.indices.numpy().tolist() == [[i, j] for i in range(2) for j in range(6)]
         assert crosses.dense_shape.numpy().tolist() == [2, 6]
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0)])
+def test_no_features_have_no_crosses(shape: tuple[int, int]) -> None:
+    features = np.zeros(shape, np.int64), np.zeros((shape[0], 3), np.int64)
+    for function in (sparse.cross_hashed, df.function(sparse.cross_hashed)):
+        crosses = function(features, 10)
+        assert crosses.indices.shape == (0, 2)
+        assert crosses.dense_shape.numpy().tolist() == [shape[0], shape[1] * 3]
