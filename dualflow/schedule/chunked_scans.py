@@ -37,7 +37,6 @@ from dualflow.schedule.kernel_statements import (
     Load,
     LoopKind,
     ReduceInit,
-    ReduceUpdate,
     Store,
 )
 from dualflow.schedule.kernel_writer import carried_dtypes, combine
@@ -69,16 +68,11 @@ class ChunkedScanWriter(ScanWriter):
     def write_totals(self) -> KernelLaunch:
         """The kernel of the totals."""
         (step,), scanned = self.nest.steps, self.nest.num_parallel
-        accumulator, reduction = self._accumulator(step), reduction_of(self.node)
-
-        def iteration() -> Iterator[KernelStatement]:
-            loads, value = self._operand(step.operands[0])
-            yield from loads
-            yield ReduceUpdate(accumulator, reduction, value, ((scanned, self._extent(scanned)),), self.node)
+        accumulator = self._accumulator(step)
 
         def total() -> Iterator[KernelStatement]:
-            yield ReduceInit(accumulator, reduction, self.node)
-            yield self._loop(scanned, *self._edges(), iteration)
+            yield ReduceInit(accumulator, reduction_of(self.node), self.node)
+            yield self._loop(scanned, *self._edges(), lambda: self._update(step, accumulator))
             first = len(self.arguments.buffers)
             yield from (Store(self._partial(first + i), r) for i, r in enumerate(accumulator))
 
@@ -100,7 +94,7 @@ class ChunkedScanWriter(ScanWriter):
             yield For(KernelLoop.CHUNKS, End.ZERO, count, LoopKind.SERIAL, body)
 
         rows = self.nest.loops[0].extent if self.nest.num_parallel else 1
-        return self._launch_of(self._each_row(0, sums), 0 if self._is_empty else rows, self._dtypes())
+        return self._launch_of(self._each_row(sums), 0 if self._is_empty else rows, self._dtypes())
 
     def write_chunked_scan(self) -> KernelLaunch:
         """The kernel of the scan, which begins each chunk with the sum before it."""
@@ -122,19 +116,10 @@ class ChunkedScanWriter(ScanWriter):
         """The launch of a kernel with ``body`` for each chunk of each row."""
         scanned = self.nest.num_parallel
         size = self.arguments.parameter("chunk", SCAN_CHUNK)
-        rows = self._each_row(0, body, End.ZERO)
+        rows = self._each_row(body, begin=End.ZERO)
         chunks = Chunks(scanned, size, self._extent(scanned), rows)
         count = 0 if self._is_empty else self._chunk_count()
         return self._launch_of((chunks,), count, self._dtypes(), partial_size=self._rows())
-
-    def _each_row(
-        self, loop: int, body: Callable[[], Iterable[KernelStatement]], begin: End = End.LOW
-    ) -> tuple[KernelStatement, ...]:
-        """``body`` for each iteration of the parallel loops from ``loop`` on."""
-        if loop == self.nest.num_parallel:
-            return tuple(body())
-        end = End.HIGH if begin is End.LOW else self._extent(loop)
-        return (self._loop(loop, begin, end, lambda: self._each_row(loop + 1, body, End.ZERO)),)
 
     def _edges(self) -> tuple[Edge, Edge]:
         """The edges of the current chunk."""
@@ -153,10 +138,6 @@ class ChunkedScanWriter(ScanWriter):
     def _rows(self) -> int:
         """The number of rows: of the iterations of all parallel loops."""
         return math.prod(loop.extent for loop in self.nest.loops[: self.nest.num_parallel])
-
-    @property
-    def _is_empty(self) -> bool:
-        return any(loop.extent == 0 for loop in self.nest.loops)
 
     def _partial(self, buffer: int) -> ElementAccess:
         """The element of the current chunk of the current row."""

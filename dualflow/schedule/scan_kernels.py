@@ -13,7 +13,7 @@ Elements are accumulated sequentially, whatever the number of threads, so result
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dualflow.core.records import replace
 from dualflow.graph.ir import Node
@@ -52,23 +52,24 @@ class ScanWriter(KernelWriter):
     def write_scan(self) -> KernelLaunch:
         """The kernel, with its arguments."""
         nest = self.nest
-        body = tuple(self._parallel_loops(0))
+        body = self._each_row(self._scanned_loop)
         if not nest.num_parallel:
             body = (For(KernelLoop.CHUNKS, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
-        empty = any(loop.extent == 0 for loop in nest.loops)
         total = nest.loops[0].extent if nest.num_parallel else 1
-        return self._launch_of(body, 0 if empty else total)
+        return self._launch_of(body, 0 if self._is_empty else total)
 
-    def _parallel_loops(self, loop: int) -> Iterator[KernelStatement]:
-        """The parallel loops from ``loop`` inwards, around the scanned loop."""
+    @property
+    def _is_empty(self) -> bool:
+        return any(loop.extent == 0 for loop in self.nest.loops)
+
+    def _each_row(
+        self, body: Callable[[], Iterable[KernelStatement]], loop: int = 0, begin: End = End.LOW
+    ) -> tuple[KernelStatement, ...]:
+        """``body`` for each iteration of the parallel loops from ``loop`` on, which starts at ``begin``."""
         if loop == self.nest.num_parallel:
-            yield from self._scanned_loop()
-            return
-        begin: Bound = End.ZERO
-        end: Bound = self._extent(loop)
-        if loop == 0:
-            begin, end = End.LOW, End.HIGH
-        yield self._loop(loop, begin, end, lambda: self._parallel_loops(loop + 1))
+            return tuple(body())
+        end = End.HIGH if begin is End.LOW else self._extent(loop)
+        return (self._loop(loop, begin, end, lambda: self._each_row(body, loop + 1, End.ZERO)),)
 
     def _scanned_loop(self) -> Iterator[KernelStatement]:
         """The loop along the scanned axis; only its body for an axis of size 1."""
