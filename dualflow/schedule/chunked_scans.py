@@ -29,18 +29,16 @@ from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Chunks,
     Edge,
-    ElementAccess,
     End,
     For,
     KernelStatement,
-    LaunchParameter,
     Load,
     LoopKind,
     ReduceInit,
     Store,
 )
 from dualflow.schedule.kernel_writer import carried_dtypes, combine
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.scan_kernels import ScanWriter
 
@@ -138,12 +136,3 @@ class ChunkedScanWriter(ScanWriter):
     def _rows(self) -> int:
         """The number of rows: of the iterations of all parallel loops."""
         return math.prod(loop.extent for loop in self.nest.loops[: self.nest.num_parallel])
-
-    def _partial(self, buffer: int) -> ElementAccess:
-        """The element of the current chunk of the current row."""
-        extents = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
-        terms: list[tuple[LoopId, LaunchParameter | None]] = [
-            (KernelLoop.CHUNKS, self._stride("chunks", self._rows()))
-        ]
-        terms += [(i, self._stride(("rows", i), math.prod(extents[i + 1 :]))) for i in range(len(extents))]
-        return ElementAccess(buffer, tuple(terms))

@@ -13,7 +13,6 @@ and stores the partial results: so the rows of one iteration stay in a cache.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
@@ -24,7 +23,6 @@ from dualflow.schedule.kernel_statements import (
     Bound,
     Chunks,
     Edge,
-    ElementAccess,
     End,
     For,
     KernelStatement,
@@ -143,20 +141,14 @@ class ColumnWriter(KernelWriter):
             yield combine(step, accumulator, part)
 
     def _store_partials(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
+        first = self._buffers_used()
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
-            yield Store(self._part(i), register)
+            yield Store(self._partial(first + i), register)
 
     def _load_partials(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
+        first = self._buffers_used()
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
-            yield Load(register, self._part(i))
-
-    def _part(self, number: int) -> ElementAccess:
-        """The memory element of partial result ``number``, for the current chunk and column."""
-        extents = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
-        strides = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
-        terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(strides)]
-        chunk = KernelLoop.CHUNKS, self._stride("chunk", math.prod(extents))
-        return ElementAccess(self._buffers_used() + number, (chunk, *terms))
+            yield Load(register, self._partial(first + i))
 
     def _join_columns(self, dtypes: Sequence[DType], chunking: ColumnChunks) -> KernelLaunch:
         """For each column, combine the partial results in order, finalize the reductions, run the stores."""

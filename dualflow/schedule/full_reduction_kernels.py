@@ -21,7 +21,6 @@ from dualflow.schedule.kernel_statements import (
     Bound,
     Chunks,
     Edge,
-    ElementAccess,
     End,
     For,
     KernelStatement,
@@ -50,7 +49,7 @@ class FullReductionWriter(KernelWriter):
         iteration += self._horizontal(0, accumulators)
         first = len(self.arguments.buffers)
         registers = [r for accumulator in accumulators for r in accumulator]
-        iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
+        iteration += [Store(self._partial(first + i), r) for i, r in enumerate(registers)]
         join = FullReductionWriter(self.nest, self.lanes)._join(dtypes)
         launch = self._launch_of((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
         if type(count) is int:
@@ -68,7 +67,9 @@ class FullReductionWriter(KernelWriter):
             begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
         ) -> tuple[KernelStatement, ...]:
             parts = [self._accumulator(s) for s in reductions]
-            loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
+            loads = [
+                Load(r, self._partial(first + i)) for i, r in enumerate(r for part in parts for r in part)
+            ]
             combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, parts, strict=True)]
             return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, (*loads, *combined)),)
 
@@ -78,8 +79,3 @@ class FullReductionWriter(KernelWriter):
         body += self._by_blocks(KernelLoop.CHUNKS, End.ZERO, count, 0, accumulators, combine_chunks)
         body += self._finalize(0, accumulators)
         return self._launch_of(body, 1, dtypes)
-
-
-def _partial(buffer: int) -> ElementAccess:
-    """The memory element of the current chunk's partial result."""
-    return ElementAccess(buffer, ((KernelLoop.CHUNKS, None),))

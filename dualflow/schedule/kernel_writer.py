@@ -59,7 +59,7 @@ from dualflow.schedule.kernel_statements import (
     Store,
 )
 from dualflow.schedule.launch_arguments import LaunchArguments
-from dualflow.schedule.loop_ids import BlockLevel, LoopId
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
 from dualflow.sizes.symbolic_sizes import may_be_negative, typical
@@ -441,6 +441,14 @@ class KernelWriter:
             return ElementAccess(self.scratch[value], terms)
         begin = self._vector_edge(False)
         return ElementAccess(self.scratch[value], (*terms, (begin.loop, None)), block_starts=(begin,))
+
+    def _partial(self, buffer: int) -> ElementAccess:
+        """The element of a buffer of partial results for the current chunk and parallel iteration."""
+        extents = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
+        strides: dict[LoopId, int] = {KernelLoop.CHUNKS: math.prod(extents)}
+        strides |= {i: math.prod(extents[i + 1 :]) for i in range(len(extents))}
+        terms = [(i, None if n == 1 else self._stride(("partial", i), n)) for i, n in strides.items()]
+        return ElementAccess(buffer, tuple(terms))
 
     def _outer_stores(self, stage: int) -> list[NestStore]:
         return [s for s in self.nest.stores if s.depth <= self.nest.num_parallel and s.stage == stage]
