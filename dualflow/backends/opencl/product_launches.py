@@ -16,11 +16,11 @@ from dualflow.backends.opencl.steps import (
     KernelProgram,
     Launch,
     ScalarArgument,
+    kernel_arguments,
 )
 from dualflow.backends.opencl.tile_selection import tile_for
 from dualflow.graph.ir import Node
 from dualflow.schedule.epilogue_kernels import EpilogueLaunch
-from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.program_statements import Multiply
 
@@ -57,7 +57,7 @@ def product_launch(
     source = None
     if epilogue is not None:
         launch, source = epilogue.launch, epilogue_source(epilogue, columns)
-        arguments = (*arguments, *_kernel_arguments(launch))
+        arguments = (*arguments, *kernel_arguments(launch))
         writes = {launch.buffers[i].buffer for i in source.stored}
         reads |= {b.buffer for b in launch.buffers}
     return Launch(
@@ -88,14 +88,6 @@ def _arguments(product: Multiply, matrices: Sequence[Layout]) -> tuple[KernelArg
         *(BufferArgument(m.buffer, m.offset) for m in matrices),
         *map(Int64Argument, numbers),
         ScalarArgument(scale),
-    )
-
-
-def _kernel_arguments(launch: KernelLaunch) -> tuple[KernelArgument, ...]:
-    return (
-        *(BufferArgument(a.buffer, a.offset) for a in launch.buffers),
-        *map(ScalarArgument, launch.scalars),
-        *map(Int64Argument, launch.parameters),
     )
 
 

@@ -27,10 +27,10 @@ from dualflow.backends.opencl.steps import (
     Launch,
     PartialResults,
     Require,
-    ScalarArgument,
     ScratchMemory,
     Step,
     WriteSizes,
+    kernel_arguments,
 )
 from dualflow.backends.opencl.transfers import BOTH, DEVICE, HOST, Space, Spaces, TransferInsertion
 from dualflow.core.errors import InternalError
@@ -291,31 +291,21 @@ class DeviceProgram:
             return None
         self._check_accesses(statement, launch, region)
         own = len(launch.buffers)
+        scratch = [
+            ScratchMemory(math.prod(launch.parameters[n.number] for n in s.length) * s.dtype.size)
+            for s in kernel.scratch
+        ]
         stored = {launch.buffers[i].buffer for i in kernel.stored if i < own}
         return Launch(
             statement.node,
             nodes,
             KernelProgram(kernel.text, kernel.checks),
-            self._arguments(launch, kernel, partials),
+            kernel_arguments(launch, (*partials, *scratch)),
             launch.total * math.prod(launch.parameters[p.number] for p in kernel.grid),
             kernel.group_size or LOCAL_SIZE,
             frozenset(b.buffer for b in launch.buffers),
             frozenset(stored),
             by_groups=kernel.group_size > 0,
-        )
-
-    def _arguments(
-        self, launch: KernelLaunch, kernel: OpenCLKernel, partials: Sequence[PartialResults]
-    ) -> tuple[KernelArgument, ...]:
-        return (
-            *(BufferArgument(a.buffer, a.offset) for a in launch.buffers),
-            *partials,
-            *(
-                ScratchMemory(math.prod(launch.parameters[n.number] for n in s.length) * s.dtype.size)
-                for s in kernel.scratch
-            ),
-            *map(ScalarArgument, launch.scalars),
-            *map(Int64Argument, launch.parameters),
         )
 
     def _multiply(self, product: Multiply) -> list[Step]:

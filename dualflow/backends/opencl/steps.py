@@ -18,6 +18,7 @@ import numpy as np
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.program_statements import RunLoop
 
@@ -65,6 +66,18 @@ class ScalarArgument(NamedTuple):
 
 
 KernelArgument = BufferArgument | PartialResults | ScratchMemory | Int64Argument | ScalarArgument
+
+
+def kernel_arguments(
+    launch: KernelLaunch, memory: Iterable[PartialResults | ScratchMemory] = ()
+) -> tuple[KernelArgument, ...]:
+    """The arguments of the kernel of a loop nest; ``memory`` is what it needs besides its buffers."""
+    return (
+        *(BufferArgument(a.buffer, a.offset) for a in launch.buffers),
+        *memory,
+        *map(ScalarArgument, launch.scalars),
+        *map(Int64Argument, launch.parameters),
+    )
 
 
 class KernelProgram(NamedTuple):
