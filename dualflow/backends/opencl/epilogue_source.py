@@ -59,9 +59,7 @@ class _EpilogueSourceWriter(OpenCLWriter):
     def epilogue_source(self) -> EpilogueSource:
         """The parts of the source."""
         self._write_body()
-        ends = [loop.end for loop in self.grid[1:] if isinstance(loop, ks.For)]
-        inner = [end for end in ends if isinstance(end, LaunchParameter)]
-        lines = without_unused([*self._indices(inner), *self.lines.text])
+        lines = without_unused([*self._indices(self._inner_sizes()), *self.lines.text])
         return EpilogueSource(
             tuple(self.support.pieces()),
             tuple(self._arguments(())),

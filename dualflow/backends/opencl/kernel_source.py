@@ -115,8 +115,7 @@ class OpenCLWriter(CKernelWriter):
         kernel = self.kernel
         self._write_body()
         scratch = tuple([s for s in kernel.body if isinstance(s, ks.ScratchBuffer)])
-        ends = [loop.end for loop in self.grid[1:] if isinstance(loop, ks.For)]
-        inner = tuple([end for end in ends if isinstance(end, LaunchParameter)])
+        inner = self._inner_sizes()
         lines = without_unused([*self._indices(inner), *self.lines.text])
         if self.checks:
             lines = ["        int failed = 0;", *lines]
@@ -183,6 +182,11 @@ class OpenCLWriter(CKernelWriter):
             length = " * ".join([f"(long){self._scratch_index}", *(f"n{p.number}" for p in own.length)])
             lines.append(f"    {pointer}x{own.buffer} = ({pointer})b{own.buffer} + {length};")
         return lines
+
+    def _inner_sizes(self) -> tuple[LaunchParameter, ...]:
+        """The sizes of the grid's loops inside the outermost one."""
+        ends = [loop.end for loop in self.grid[1:] if isinstance(loop, ks.For)]
+        return tuple([end for end in ends if isinstance(end, LaunchParameter)])
 
     def _indices(self, inner: Sequence[LaunchParameter]) -> list[str]:
         """The lines that compute, from ``item``, the indices of the grid's loops and the kernel's range."""
