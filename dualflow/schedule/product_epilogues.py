@@ -104,12 +104,7 @@ def _is_epilogue(node: Node, element: Value, costs: CostModel) -> bool:
     if len(computed) >= costs.long_kernel or not all(isinstance(n.op.kind, Elementwise) for n in computed):
         return False
     value = body.inputs[node.inputs.index(element)]
-    reads = [
-        (v, axes)
-        for n in computed
-        for v, axes in zip(n.inputs, input_axes(n, space.index_axes[n]), strict=True)
-        if base_of(v) is value
-    ]
+    reads = [(v, axes) for n in computed for v, axes in _reads(n, space.index_axes) if base_of(v) is value]
     stores = [space.index_axes.get(v.node) for v in body.outputs if v.node is not None]
     rank = len(space.shape)
     return (
