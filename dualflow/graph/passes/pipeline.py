@@ -150,7 +150,7 @@ PASSES: Final = (
     ),
     Pass(
         "complex products",
-        "before complex numbers are parts, which some products read",
+        "before parts, which lowers the real and imaginary parts that these products read",
         _with_complex_products,
         in_bodies=True,
     ),
