@@ -38,13 +38,9 @@ class TensorFlowNames:
 
     def __init__(self, tf: Any) -> None:
         self._tf = tf
-        self.matmul, self.transpose, self.reshape, self.concat = (
-            tf.matmul,
-            tf.transpose,
-            tf.reshape,
-            tf.concat,
-        )
-        self.take, self.rsqrt, self.tanh = tf.gather, tf.math.rsqrt, tf.tanh
+        self.matmul, self.transpose, self.reshape = tf.matmul, tf.transpose, tf.reshape
+        self.concat, self.take = tf.concat, tf.gather
+        self.rsqrt, self.tanh = tf.math.rsqrt, tf.tanh
         self.mean, self.relu, self.softmax = tf.reduce_mean, tf.nn.relu, tf.nn.softmax
 
     def gelu(self, x: Any) -> Any:
