@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import int32, int64
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.string_arrays import string
@@ -115,6 +115,15 @@ def _decode_spec(x: TensorSpec, **attrs: Any) -> tuple[TensorSpec, ...]:
     )
 
 
+def _encode_spec(points: TensorSpec, counts: TensorSpec, **attrs: Any) -> TensorSpec:
+    if not points.dtype.is_integer:
+        raise DTypeError(
+            f"takes code points, which are integers, not {points.dtype.name}; df.cast makes them of floats, "
+            "and unicode_decode of strings."
+        )
+    return TensorSpec.of(counts.shape, string)
+
+
 _SAMPLE: Final = {"encoding": "UTF-8", "errors": "replace", "replacement": 65533}
 _DECODE: Final = text_op(
     "unicode_decode",
@@ -129,7 +138,7 @@ _DECODE: Final = text_op(
 _ENCODE: Final = text_op(
     "unicode_encode",
     "The string of each row of code points, which follow each other, with the lengths of the rows.",
-    infer=lambda points, counts, **attrs: TensorSpec.of(counts.shape, string),
+    infer=_encode_spec,
     kernel=_encode_kernel,
     samples=[
         Sample(
@@ -305,6 +314,7 @@ def unicode_encode(
     Raises:
         InvalidArgumentError: the encoding is another, ``input`` is a scalar, or an integer is no code point
             and ``errors`` is "strict".
+        DTypeError: ``input`` holds floats or strings.
 
     >>> import dualflow as df
     >>> df.strings.unicode_encode([[97, 233], [98, 99]], "UTF-8").numpy()[1]
@@ -378,7 +388,7 @@ def _encode_rows(input: Any, attrs: dict[str, Any]) -> Any:
         if len(input.values.shape) > 1:
             return input.with_values(_encode_rows(input.values, attrs))
         return dispatch.current().apply(_ENCODE, (input.values, input.row_lengths()), attrs)
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, dtype_hint=int32)
     if not len(x.shape):
         raise InvalidArgumentError(
             "unicode_encode takes code points of at least one axis, not a scalar; use [x]."

@@ -45,6 +45,18 @@ CASES = {
         InvalidArgumentError,
         "'UTF-32-BE', not 'US-ASCII'",
     ),
+    "code points of rows of floats": (
+        lambda: S.unicode_encode(df.ragged.constant([[97.0]]), "UTF-8"),
+        DTypeError,
+        "integers, not float32",
+        "df.cast",
+    ),
+    "code points that are strings": (
+        lambda: S.unicode_encode(["a"], "UTF-8"),
+        DTypeError,
+        "code points, which are integers, not string",
+        "unicode_decode of strings",
+    ),
     "a single code point": (
         lambda: S.unicode_encode(97, "UTF-8"),
         InvalidArgumentError,
