@@ -22,6 +22,7 @@ pytest.register_assert_rewrite("error_cases")
 if not os.environ.get("DUALFLOW_TESTS_LOAD_PROGRAMS"):
     with pytest.MonkeyPatch.context() as at_first_read:
         # Tests patch the compiler, and so don't load programs; processes that they start do.
+        # The variable is for tests that load what an earlier run has stored.
         parts = os.environ.get(switches.VARIABLE)
         at_first_read.setenv(switches.VARIABLE, f"{parts},programs" if parts else "programs")
         switches.named()

@@ -1,4 +1,6 @@
-"""Jupyter kernels that are forks of one process, which has the imports of most notebooks: they take seconds.
+"""Jupyter kernels as forks of one process, the template, which has imported what most notebooks import.
+
+These imports take seconds.
 
 ``forked_kernels.py SOCKET ARGUMENT...`` is the command of the kernel: it requests a fork, and ends when
 the fork does. ``forked_kernels.py NUMBER``, with the descriptor of a socket, is the template.
@@ -54,7 +56,7 @@ def forked_kernels() -> Iterator[dict[str, str]]:
 
 
 def start_kernel(address: str, arguments: Sequence[str]) -> None:
-    """Let the template fork a kernel with this process's folder and environment, and wait until it ends."""
+    """Request a fork of the template with this process's folder and environment; returns when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter sends it before it shuts the kernel down
     with socket.socket(socket.AF_UNIX) as template:
         template.connect(address)
@@ -64,7 +66,7 @@ def start_kernel(address: str, arguments: Sequence[str]) -> None:
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork a kernel for each connection; returns in each of them when it has ended."""
+    """Fork for each connection; a fork runs its kernel and then returns, the template never does."""
     del sys.path[0]  # the folder of this file
     for name in PRELOADED:
         importlib.import_module(name)

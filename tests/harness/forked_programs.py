@@ -1,4 +1,4 @@
-"""Python programs in forks of one process that has imported dualflow, each import would take 0.4 s.
+"""Python programs in forks of one process that has imported dualflow: each import would take 0.4 s.
 
 A fork has no threads and has compiled nothing; its variables, arguments, folder and streams are its own.
 It has the hash seed, the loaded libraries and the modules of the others, so tests whose subject is how a
