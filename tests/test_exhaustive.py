@@ -152,7 +152,7 @@ def test_the_checks_select_tests_of_every_op_that_exist() -> None:
 
 def test_the_checks_switch_each_fast_part_off() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    settings = re.findall(r"suite DISABLE=([\w,]+)", script) + re.findall(r'"DISABLE=([\w,]+) VECTOR', script)
+    settings = re.findall(r"suite [^-]*\bDISABLE=([\w,]+)", script)
     assert sorted(part for parts in settings for part in parts.split(",")) == sorted(PARTS)
 
 
