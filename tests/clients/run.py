@@ -94,12 +94,13 @@ def environment(client: Client, folder: Path) -> Path:
     installed = folder / "installed.txt"
     if installed.exists() and installed.read_text() == client.requirements:
         return python
-    venv.create(folder, with_pip=True, clear=True)
+    venv.create(folder, clear=True)
     packages = [sysconfig.get_paths()["purelib"], str(ROOT)]
     (site_packages,) = folder.glob("lib/python*/site-packages")
     (site_packages / "of_the_tests.pth").write_text("\n".join(packages) + "\n")
-    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-installed"]
-    subprocess.run([*install, *client.requirements.split()], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    options = ["--quiet", "--no-deps", "--ignore-installed", "--no-compile"]
+    subprocess.run([*pip, "install", *options, *client.requirements.split()], check=True)
     installed.write_text(client.requirements)
     return python
 
