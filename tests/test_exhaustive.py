@@ -135,7 +135,8 @@ def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() ->
     assert shlex.split(commands[1])[-2:] == ["-m", "pytest"]
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert 'job "README: $command" as_the_readme_says "$command" "$clone"\n' in script
-    assert 'job "exhaustive tests" suite -- -m exhaustive -n 0\n' in script
+    assert "    suite -- -m exhaustive -n 0\n" in script
+    assert '\njob "exhaustive tests" exhaustive\n' in script
 
 
 def test_the_checks_select_tests_of_every_op_that_exist() -> None:

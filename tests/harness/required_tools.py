@@ -35,7 +35,7 @@ DRIVERS = {"opencl": (Path("/etc/OpenCL/vendors"), "pocl-opencl-icd")}
 """The folder in which drivers are registered, and the Debian package of one that needs no device."""
 LIBRARIES = {"libopenblas.so": "libopenblas-dev"}
 """The libraries that tests link with GCC, and the Debian package of each."""
-PIP_INSTALL = "pip install 'dualflow[tests]'"
+PIP_INSTALL = "pip install 'dualflow[exhaustive]'"
 """The command that installs the Python packages of the tests."""
 MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
 """The environment variable by which ``.ci/run`` makes a missing program or package a failure."""

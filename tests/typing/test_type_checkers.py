@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from required_tools import require_installed
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -21,6 +22,7 @@ FILES = [*PROGRAMS, MISTAKES]
 
 def mypy(_: Path) -> set[tuple[Path, int]]:
     """The files and lines that mypy reports, which checks the packages, too."""
+    require_installed("mypy")
     command = [sys.executable, "-m", "mypy", "--no-error-summary", f"--cache-dir={os.devnull}"]
     done = subprocess.run(
         [*command, *map(str, (*PACKAGES, *FILES))], capture_output=True, text=True, cwd=ROOT, check=False
@@ -32,6 +34,7 @@ def mypy(_: Path) -> set[tuple[Path, int]]:
 
 def pyright(folder: Path) -> set[tuple[Path, int]]:
     """The files and lines that pyright's engine, as the package basedpyright has it, reports."""
+    require_installed("basedpyright")
     project = folder / "pyrightconfig.json"
     project.write_text(json.dumps({"include": [str(path) for path in FILES], "typeCheckingMode": "standard"}))
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(project)]

@@ -55,7 +55,7 @@ def without_c_compilers(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("cpu", ["native", "generic"])
-@pytest.mark.parametrize("compiler", ["cc", "zig"])
+@pytest.mark.parametrize("compiler", ["cc", pytest.param("zig", marks=pytest.mark.exhaustive)])
 def test_a_library_has_the_bits_of_the_default_backend(
     tmp_path: Path, compiler: str, cpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,7 @@ def test_a_library_has_the_bits_of_the_default_backend(
     assert bits(result) == bits(concrete(df.constant(x)))
 
 
-@pytest.mark.parametrize("compiler", [CROSS, "zig"])
+@pytest.mark.parametrize("compiler", [CROSS, pytest.param("zig", marks=pytest.mark.exhaustive)])
 def test_a_library_for_aarch64_has_the_same_bits(
     tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

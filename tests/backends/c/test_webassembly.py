@@ -177,6 +177,7 @@ result = [
     assert check.startswith("Error: sizes are positive\nCondition x > 0 did not hold\nFile ")
 
 
+@pytest.mark.exhaustive
 def test_ziglang_compiles_the_same_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_module("ziglang")
     node = os.path.dirname(require_tool("node"))
