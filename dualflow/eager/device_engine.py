@@ -10,6 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.device_names import GPU
 from dualflow.core.dispatch import AbstractTensor, Engine
+from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.eager.device_tensor import to_device
 from dualflow.eager.engine import EAGER, EagerEngine, UniformEagerEngine
 from dualflow.eager.placed_ops import run_function_placed, run_placed
@@ -60,7 +61,8 @@ def eager_engine() -> EagerEngine:
 class DeviceBlock:
     """``with DeviceBlock(device):`` runs the ops of the block on a device.
 
-    In eager code the engine below all tapes is replaced. In a trace the graph is compiled for the device.
+    In eager code the engine below all tapes is replaced. In a trace the nodes have the device as their mark,
+    and a block on a GPU compiles the graph for it.
 
     Args:
         device: the full name of a device; None for a block without effect on placement.
@@ -70,12 +72,14 @@ class DeviceBlock:
 
     def __init__(self, device: str | None) -> None:
         self._device = device
-        self._entered: list[tuple[Token[str | None], Engine, Engine]] = []
+        self._entered: list[tuple[Token[str | None], Token[str | None] | None, Engine, Engine]] = []
 
     def __enter__(self) -> None:
         inner = before = dispatch.current()
         innermost, on_gpu = before.innermost, self._device == GPU
+        traced = None
         if not innermost.eager:
+            traced = TRACED_DEVICE.set(self._device)
             if on_gpu:
                 before.compile_for_device()
         elif (innermost is ON_GPU) is not on_gpu:
@@ -83,11 +87,13 @@ class DeviceBlock:
         token = BLOCK_DEVICE.set(self._device)
         if inner is not before:
             dispatch.switch(inner)
-        self._entered.append((token, before, inner))
+        self._entered.append((token, traced, before, inner))
 
     def __exit__(self, *exc: object) -> None:
-        token, before, inner = self._entered.pop()
+        token, traced, before, inner = self._entered.pop()
         BLOCK_DEVICE.reset(token)
+        if traced is not None:
+            TRACED_DEVICE.reset(traced)
         now = dispatch.current()
         if now is inner:
             dispatch.switch(before)

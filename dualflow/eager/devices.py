@@ -75,7 +75,7 @@ def device(device_name: str | None) -> AbstractContextManager[None]:
     are copied to it for each op. An op without device code runs on the CPU, and its result is copied to the
     device. Blocks nest; in a block of ``df.device(None)`` the device of an op follows from its inputs again:
     it is the GPU if one of them is there. In a traced function, a block on the GPU compiles the whole
-    function for it.
+    function for it, except for the ops in blocks on the CPU.
 
     A block on an unavailable device runs on the CPU, with a warning.
 

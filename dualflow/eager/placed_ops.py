@@ -18,7 +18,7 @@ from dualflow.eager.kernel_slot import Computation, computation_name
 from dualflow.eager.placement import BLOCK_DEVICE, PLACEMENT_LOG, SOFT_PLACEMENT
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.conversion import identity
-from dualflow.ops.record import Effect, Op
+from dualflow.ops.record import HOST_EFFECTS, Op
 
 DeviceProgram = Callable[[Sequence[EagerTensor]], list[DeviceStorage]]
 """Runs one op, or a function of ops, on the device."""
@@ -27,9 +27,6 @@ DEVICE_PROGRAMS: Final[
     Slot[Callable[[Computation, Sequence[EagerTensor], dict[str, Any], int | None], DeviceProgram | str]]
 ] = Slot("device programs of eager ops", unfilled("device programs of eager ops"))
 """The device program of an op for inputs like these, or the reason why there is none."""
-
-_HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.COLLECTIVE)
-"""Effects of ops that always run on the host, without soft placement too, as no device supports them."""
 
 
 def run_placed(
@@ -62,7 +59,7 @@ def run_placed(
                 return outputs[0] if op.outputs == 1 else outputs
             except InvalidArgumentError:  # on the host the op raises its own error
                 return _through_host(op, inputs, attrs, run_on_host)
-    if not SOFT_PLACEMENT.enabled and op.effect not in _HOST_EFFECTS:
+    if not SOFT_PLACEMENT.enabled and op.effect not in HOST_EFFECTS:
         raise InvalidArgumentError(
             f"{op.name} has no code for the device {GPU}: {reason}. Run it in a block of "
             "df.device('/cpu:0'), or let such ops run on the CPU: df.config.set_soft_device_placement(True)."

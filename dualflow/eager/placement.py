@@ -40,6 +40,10 @@ class PlacementLog:
         if self.enabled:
             print(f"Executing op {op_name} in device {device}", file=sys.stderr)
 
+    def add_part(self, function_name: str, part: str, device: str) -> None:
+        """Print the device on which a part of a compiled function has run."""
+        print(f"Executed {part} of {function_name} in device {device}", file=sys.stderr)
+
 
 PLACEMENT_LOG: Final = PlacementLog()
 """Set by ``df.debugging.set_log_device_placement``."""

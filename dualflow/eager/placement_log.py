@@ -29,7 +29,8 @@ class LoggedEagerEngine(UniformEagerEngine):
 def set_log_device_placement(enabled: bool) -> None:
     """Set whether each eager op prints its name and device to stderr; False by default.
 
-    A call of a compiled function prints nothing; ``status()`` of the function has what runs where.
+    A call of a compiled function on a GPU prints its kernels, its transfers with their bytes, and the ops
+    that it runs on the CPU. One on the CPU prints nothing.
 
     >>> import dualflow as df
     >>> df.debugging.set_log_device_placement(True)

@@ -16,10 +16,12 @@ from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError
+from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.core.warning import called_by_user, warn_user
 from dualflow.eager.engine import convert_operands, is_promoted, is_promoted_pair, needs_float
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
+from dualflow.gradient.colocation import colocated
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.ops.arithmetic import add
 from dualflow.ops.complex_numbers import conj
@@ -150,6 +152,8 @@ class Recording(DelegatingEngine):
         """Record an op on the tapes that watch one of its inputs; returns ``result``, its result."""
         if op.vjp is None and op.joint_vjp is None:
             return result
+        if not self.eager:
+            op = colocated(op, TRACED_DEVICE.get())
         record = None
         outputs = result if type(result) is tuple else (result,)
         for tape in self.tapes:

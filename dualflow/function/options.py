@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypedDict
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.memory import available_bytes
 from dualflow.core.tracebacks import entry
+from dualflow.eager.placement import SOFT_PLACEMENT
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.user_rewrites import Rewrite
 
@@ -85,6 +86,7 @@ def compile_options(
         memory_budget=memory_budget,
         checking=os.environ.get("DUALFLOW_CHECK_PASSES") == "1",
         rewrites=rewrites,
+        soft_placement=SOFT_PLACEMENT.enabled,
     )
 
 

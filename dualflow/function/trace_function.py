@@ -18,6 +18,7 @@ from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
+from dualflow.core.traced_device import traced_on
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER, EagerEngine
 from dualflow.eager.tensor import wrap
@@ -209,7 +210,13 @@ class FunctionTracer:
         names = signature.leaf_names(call.structure)
         leaves = _symbolic(tracer, call, names, captured_arguments)
         scope = TraceSizes(tracer).scope(call.inputs) if guards_sizes else None
-        with tracing(tracer), named_numpy_writes(), named_dynamic_axes(tracer), guarded_sizes(tracer, scope):
+        with (
+            tracing(tracer),
+            traced_on(None),
+            named_numpy_writes(),
+            named_dynamic_axes(tracer),
+            guarded_sizes(tracer, scope),
+        ):
             values = unflatten(call.structure, leaves)  # constructors of composites may run ops
             args, kwargs = signature.spread(values)
             result = function(*args, **kwargs)
@@ -220,7 +227,7 @@ class FunctionTracer:
         trace = RecordedTrace(
             tracer,
             graph,
-            replace(options, backend=DEVICE_CODE) if tracer.on_device else options,
+            replace(options, backend=DEVICE_CODE, on_device=True) if tracer.on_device else options,
             variable_arguments=tracer.variable_arguments,
             pack=Packer(structure),
             guards=NO_GUARDS if scope is None else scope.finish(),

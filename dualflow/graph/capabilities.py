@@ -46,6 +46,7 @@ class Capabilities:
             process uses. If all graphs share one thread pool, any other number means None.
         concurrent_calls: the number of calls of one graph that may run at the same time; None for as many as
             the backend runs, which is one if it doesn't have this attribute either.
+        device: the full name of the device in whose memory programs compute; None for that of the host.
 
     >>> less = Capabilities(fourier=False, threads=1)
     >>> less & Capabilities(windows=False, vector_bytes=32) == Capabilities(
@@ -68,6 +69,7 @@ class Capabilities:
     cache_bytes: CacheBytes | None = None
     threads: int | None = None
     concurrent_calls: int | None = None
+    device: str | None = None
 
     @property
     def complex_numbers(self) -> bool:
@@ -98,6 +100,7 @@ class Capabilities:
             concurrent_calls=(
                 other.concurrent_calls if self.concurrent_calls is None else self.concurrent_calls
             ),
+            device=other.device if self.device is None else self.device,
         )
 
 

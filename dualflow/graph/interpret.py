@@ -149,10 +149,10 @@ def replay(
             continue
         if node.effect is Effect.ASSIGN:
             if on_assignment is not None:
-                with origin.forced(node.origin):
+                with origin.recorded_as(node):
                     on_assignment(node.attrs["variable"], tensors_of[node.inputs[0]])
             continue
-        with origin.forced(node.origin):
+        with origin.recorded_as(node):
             inputs = tuple([tensors_of[v] for v in node.inputs])
             try:
                 result = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))

@@ -23,6 +23,7 @@ from dualflow.core.records import NamedTuple, dataclass, replace
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
+from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.ops.record import Effect, Op
 
 
@@ -84,9 +85,11 @@ class Node:
         effect: the effect of the node; None for none.
         origin: the user's line that called the op.
         merged_origins: the lines of other nodes, which a rewrite has merged into this one.
+        device: the full name of the device of the ``df.device`` block that called the op; None outside of
+            blocks. :mod:`dualflow.graph.passes.placement` lowers it, before passes that make other nodes.
     """
 
-    __slots__ = ("attrs", "effect", "inputs", "merged_origins", "op", "origin", "outputs")
+    __slots__ = ("attrs", "device", "effect", "inputs", "merged_origins", "op", "origin", "outputs")
 
     def __init__(
         self,
@@ -96,12 +99,14 @@ class Node:
         specs: Sequence[TensorSpec],
         origin: Origin | None = None,
         merged_origins: tuple[Origin, ...] = (),
+        device: str | None = None,
     ) -> None:
         self.op = op
         self.inputs = tuple(inputs)
         self.attrs = attrs
         self.origin = origin
         self.merged_origins = merged_origins
+        self.device = device
         effect = op.effect
         self.effect = effect if effect is not Effect.INSIDE else _inside(attrs)
         if len(specs) == 1:
@@ -111,7 +116,13 @@ class Node:
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """This node with other inputs of the same specs."""
-        return Node(self.op, inputs, self.attrs, self.specs, self.origin, self.merged_origins)
+        return self.like(self.op, inputs, self.attrs, self.specs)
+
+    def like(
+        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], specs: Sequence[TensorSpec]
+    ) -> Node:
+        """Another node in place of this one, with its lines and its device."""
+        return Node(op, inputs, attrs, specs, self.origin, self.merged_origins, self.device)
 
     @property
     def output(self) -> Value:
@@ -246,7 +257,15 @@ class Graph:
         computed = (v for node in self.nodes for v in node.outputs)
         number = {value: i for i, value in enumerate((*self.inputs, *computed))}
         nodes = [
-            (n.op, [number[v] for v in n.inputs], dict(n.attrs), n.specs, n.origin, n.merged_origins)
+            (
+                n.op,
+                [number[v] for v in n.inputs],
+                dict(n.attrs),
+                n.specs,
+                n.origin,
+                n.merged_origins,
+                n.device,
+            )
             for n in self.nodes
         ]
         captures = [(c.source, c.variable) for c in self.captures]
@@ -284,7 +303,7 @@ SVG: Final[Slot[Callable[[Graph], str]]] = Slot(
 def _loaded(
     name: str,
     specs: Sequence[TensorSpec],
-    nodes: Sequence[tuple[Op, Sequence[int], Mapping[str, Any], Sequence[TensorSpec], Any, Any]],
+    nodes: Sequence[tuple[Op, Sequence[int], Mapping[str, Any], Sequence[TensorSpec], Any, Any, str | None]],
     outputs: Sequence[int],
     captures: Sequence[tuple[Any, bool]],
     updates: Sequence[tuple[int, int]],
@@ -292,8 +311,8 @@ def _loaded(
     """The graph that :meth:`Graph.__reduce__` has pickled; its captures are copies."""
     inputs = tuple([Value(spec) for spec in specs])
     values, new_nodes = list(inputs), []
-    for op, read, attrs, results, origin, merged_origins in nodes:
-        node = Node(op, [values[i] for i in read], attrs, results, origin, merged_origins)
+    for op, read, attrs, results, *marks in nodes:
+        node = Node(op, [values[i] for i in read], attrs, results, *marks)
         values += node.outputs
         new_nodes.append(node)
     return Graph(
@@ -336,7 +355,10 @@ class GraphBuilder:
     def add(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
     ) -> Node:
-        """Append a node. The op's shape and dtype rule gives its specs, and raises for invalid operands."""
+        """Append a node, on the device of the traced block.
+
+        The op's shape and dtype rule gives its specs, and raises for invalid operands.
+        """
         specs = (
             self._infer(op, inputs, attrs)
             if attrs
@@ -344,7 +366,7 @@ class GraphBuilder:
         )
         if specs is None:
             specs = self._inferred[(op, *[id(v.spec) for v in inputs])] = self._infer(op, inputs, attrs)
-        node = Node(op, inputs, attrs, specs, origin)
+        node = Node(op, inputs, attrs, specs, origin, (), TRACED_DEVICE.get())
         self.nodes.append(node)
         return node
 

@@ -33,6 +33,8 @@ class CompileOptions:
         cost_model: the cost model of the processor.
         checking: whether the result of each pass, and each kernel, is verified.
         rewrites: the rewrites of users that are applied, in order.
+        on_device: whether the graph has a block of a GPU: calls run there, wherever arguments are.
+        soft_placement: whether an op in a block of a GPU that has no code for it runs on the host.
 
     >>> CompileOptions(memory=1 << 30).loop_budget >> 20
     256
@@ -50,6 +52,8 @@ class CompileOptions:
     cost_model: CostModel = CPU
     checking: bool = False
     rewrites: tuple[Rewrite, ...] = ()
+    on_device: bool = False
+    soft_placement: bool = True
 
     @property
     def loop_budget(self) -> int:

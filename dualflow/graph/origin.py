@@ -9,6 +9,7 @@ from contextvars import ContextVar, Token
 from types import FrameType
 
 from dualflow.core.own_files import OWN_FILES
+from dualflow.core.traced_device import TRACED_DEVICE, traced_on
 from dualflow.graph.ir import Node, Origin
 
 _libraries: set[str] = set()
@@ -82,6 +83,24 @@ def treat_as_internal(folder: str) -> None:
 
 def _is_inside(file: str) -> bool:
     return file.startswith((*OWN_FILES, *_libraries))
+
+
+class recorded_as:
+    """``with recorded_as(node):`` gives the ops in the block the user's line of ``node``, and its device."""
+
+    __slots__ = ("_device", "_origin")
+
+    def __init__(self, node: Node) -> None:
+        self._origin = forced(node.origin)
+        self._device = traced_on(node.device or TRACED_DEVICE.get())
+
+    def __enter__(self) -> None:
+        self._origin.__enter__()
+        self._device.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self._device.__exit__(*exc)
+        self._origin.__exit__(*exc)
 
 
 class forced:

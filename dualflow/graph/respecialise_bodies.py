@@ -101,4 +101,4 @@ def _inferred(node: Node, current: Node) -> Expansion | None:
     except DualflowError as error:
         note_place(error, node)
         raise
-    return replaced_by(Node(node.op, current.inputs, attrs, results, node.origin, node.merged_origins))
+    return replaced_by(node.like(node.op, current.inputs, attrs, results))

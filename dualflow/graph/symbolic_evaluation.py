@@ -71,7 +71,7 @@ def with_numbers(node: Node, sizes: Mapping[SizeVariable, int]) -> Node:
     attrs = {name: _with_numbers(value, sizes) for name, value in node.attrs.items()}
     if all(value is node.attrs[name] for name, value in attrs.items()):
         return node
-    return Node(node.op, node.inputs, attrs, node.specs, node.origin, node.merged_origins)
+    return node.like(node.op, node.inputs, attrs, node.specs)
 
 
 def _with_numbers(value: Any, sizes: Mapping[SizeVariable, int]) -> Any:

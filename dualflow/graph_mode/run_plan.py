@@ -12,7 +12,9 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.device_names import CPU, GPU
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
+from dualflow.core.traced_device import traced_on
 from dualflow.eager.device_engine import ON_GPU
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
@@ -22,6 +24,7 @@ from dualflow.function.options import DEVICE_CODE, compile_options
 from dualflow.graph.fused import computed_nodes
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
+from dualflow.graph.passes.placement import is_placed_on_host
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec
@@ -65,25 +68,29 @@ def plan(
     nodes: Sequence[Node],
     feeds: Mapping[Value, TensorSpec],
     variables: Callable[[Any], SessionVariable],
+    *,
+    soft_placement: bool,
 ) -> RunPlan:
     """The plan that computes ``fetches`` and runs ``nodes`` for feeds of these specs.
 
-    ``variables`` returns the session variable of a graph's variable.
+    ``variables`` returns the session variable of a graph's variable. Without ``soft_placement``, compiling
+    the plan fails for an op in a block of the GPU that has no code for it.
 
     Raises:
         InvalidArgumentError: a placeholder is needed and not fed.
     """
-    return _Replay(engine, feeds, variables).plan(fetches, nodes)
+    return _Replay(engine, feeds, variables).plan(fetches, nodes, soft_placement)
 
 
 def log_placement(compiled: CompiledGraph, on_device: bool) -> None:
     """Print the ops of a run plan to stderr, each with the device that runs it, in TensorFlow's form."""
     parts = compiled.executable.parts if on_device else ()
-    nodes = [part.node for part in parts if part.node is not None]
-    on_host = {inner.op for node in nodes for inner in computed_nodes(node)}
+    nodes = [inner for part in parts if part.node is not None for inner in computed_nodes(part.node)]
+    without_code = {node.op for node in nodes if not is_placed_on_host(node)}
     for node in compiled.graph.nodes:
         if node.op is not ASSIGNMENT:
-            device = GPU if on_device and node.op not in on_host else CPU
+            on_host = not on_device or node.device == CPU or node.op in without_code
+            device = CPU if on_host else GPU
             print(f"{node.op.name}: ({node.op.name}): {device}", file=sys.stderr)
 
 
@@ -127,7 +134,7 @@ class _Replay:
         self._current_values: dict[int, Value] = {}
         self._read: set[int] = set()
 
-    def plan(self, fetches: Sequence[Value], nodes: Sequence[Node]) -> RunPlan:
+    def plan(self, fetches: Sequence[Value], nodes: Sequence[Node], soft_placement: bool) -> RunPlan:
         after = self._engine.open.after
         ancestors = needed(after, fetches, nodes, self._fed)
         ordered = [node for node in self._engine.builder.nodes if node in ancestors]
@@ -148,7 +155,9 @@ class _Replay:
         writes = [state for state, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        options = compile_options(DEVICE_CODE) if self._engine.on_device else None
+        options = replace(
+            compile_options(DEVICE_CODE if self._engine.on_device else None), soft_placement=soft_placement
+        )
         compiled = CompiledGraph(
             graph, options, history=AssignmentHistory(graph, self._holder_of, self._mark_initialised)
         )
@@ -183,10 +192,13 @@ class _Replay:
             self._values.setdefault(node.output, new.output)
             return
         if node.op is POSTPONED:
-            for old, value in zip(node.outputs, expand(self._builder, node, inputs), strict=True):
+            with traced_on(node.device):
+                values = expand(self._builder, node, inputs)
+            for old, value in zip(node.outputs, values, strict=True):
                 self._values.setdefault(old, value)
             return
-        new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
+        with traced_on(node.device):
+            new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
         for old, value in zip(node.outputs, new.outputs, strict=True):
             self._values.setdefault(old, value)
 

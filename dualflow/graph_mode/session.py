@@ -38,8 +38,9 @@ class Session:
     Args:
         target: TensorFlow's, and ignored.
         graph: the graph; by default the current default graph.
-        config: TensorFlow's; ``log_device_placement`` prints each op with its device to stderr when it is
-            compiled, and all else is ignored.
+        config: TensorFlow's. Without ``allow_soft_placement``, the default, an op in a block of a GPU that
+            has no code for it is an error. ``log_device_placement`` prints each op with its device to stderr
+            when it is compiled. All else is ignored.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -60,6 +61,7 @@ class Session:
         self._closed = False
         self._blocks: list[ExitStack] = []
         self._logs_placement = bool(getattr(config, "log_device_placement", False))
+        self._soft_placement = bool(getattr(config, "allow_soft_placement", False))
 
     def __enter__(self) -> Self:
         block = ExitStack()
@@ -205,7 +207,14 @@ class Session:
 
     def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:
         specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}
-        run_plan = plan(self.graph.engine, request.values, request.nodes, specs, self._session_variable)
+        run_plan = plan(
+            self.graph.engine,
+            request.values,
+            request.nodes,
+            specs,
+            self._session_variable,
+            soft_placement=self._soft_placement,
+        )
         if len(request.plans) >= _MAX_CACHED:
             del request.plans[next(iter(request.plans))]
         request.plans[shapes] = run_plan

@@ -280,6 +280,8 @@ class Opaque(NamedTuple):
             returns the value of the last; None if the op stays a host call.
         drawn_singly: whether a draw of shape ``attrs["shape"]`` has the same numbers as that many draws of
             one number.
+        placed_op: the op that runs on the host of a device since a block of ``df.device("/CPU:0")`` calls it;
+            None for an op that is opaque itself.
     """
 
     reason: str
@@ -287,6 +289,7 @@ class Opaque(NamedTuple):
     collective_call: Callable[..., CollectiveCall | None] | None = None
     lowering: Callable[..., Any] | None = None
     drawn_singly: bool = False
+    placed_op: Any = None
 
 
 class Cond(NamedTuple):

@@ -75,6 +75,10 @@ class Effect(Enum):
     INSIDE = "has the effects of its bodies"
 
 
+HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.COLLECTIVE)
+"""Effects of ops that always run on the host, without soft placement too, as no device supports them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """The definition of one op, which all engines read.

@@ -34,7 +34,7 @@ def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = 
         if node not in reasons:
             return None
         op = replace(node.op, kind=Opaque(reasons[node]))
-        return replaced_by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
+        return replaced_by(node.like(op, current.inputs, node.attrs, node.specs))
 
     return rebuild(graph, opaque, replacements)
 

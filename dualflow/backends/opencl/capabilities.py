@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dualflow.backends.opencl.devices import FLOAT64, current_device
 from dualflow.backends.opencl.routines import joins
+from dualflow.core.device_names import GPU
 from dualflow.core.dtypes import float16
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import body_of, computed_nodes
 from dualflow.graph.ir import Node
 from dualflow.ops.op_kinds import Elementwise, Scatter
-from dualflow.schedule.call_reports import host_report
+from dualflow.ops.record import HOST_EFFECTS
+from dualflow.schedule.call_reports import host_report, user_line
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.scatter_calls import join_of
 
@@ -32,6 +37,7 @@ def capabilities() -> Capabilities:
         fourier=False,
         vector_bytes=VECTOR_BITS // 8,
         threads=1,
+        device=GPU,
     )
 
 
@@ -57,6 +63,33 @@ def host_reason(node: Node, dtypes: str) -> str:
     if isinstance(node.op.kind, Scatter) and not joins(node.output.spec.dtype, join_of(node)):
         return f"no OpenCL kernel combines {node.output.spec.dtype.name} in a scatter"
     return ""
+
+
+def require_device_code(node: Node, reason: str) -> None:
+    """Raise for a node that runs on the host for a reason, though it is in a block of a GPU.
+
+    Ops with an effect on the host are no error: no device has code for them.
+
+    Raises:
+        InvalidArgumentError: the node, or one in its bodies, is in such a block.
+    """
+    for placed in _node_and_bodies(node):
+        if placed.device == GPU and placed.effect not in HOST_EFFECTS:
+            raise InvalidArgumentError(
+                f"Cannot assign a device for operation {placed.op.name}: it is in a block of "
+                f"df.device('/GPU:0'), and would run on the CPU: {reason}. Move it to a block of "
+                "df.device('/CPU:0'), or let such ops run on the CPU: "
+                "df.config.set_soft_device_placement(True), or for a session "
+                f"ConfigProto(allow_soft_placement=True).{user_line(placed)}"
+            )
+
+
+def _node_and_bodies(node: Node) -> Iterator[Node]:
+    """``node``, and the nodes inside it."""
+    yield node
+    for _, body in node.bodies:
+        for inner in body.nodes:
+            yield from _node_and_bodies(inner)
 
 
 def _reads_precision_of_float16(node: Node) -> bool:

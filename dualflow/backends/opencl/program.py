@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dualflow.backends.opencl import products, routines
-from dualflow.backends.opencl.capabilities import VECTOR_BITS, host_reason
+from dualflow.backends.opencl.capabilities import VECTOR_BITS, host_reason, require_device_code
 from dualflow.backends.opencl.devices import OpenCLDevice
 from dualflow.backends.opencl.group_kernels import source
 from dualflow.backends.opencl.kernel_source import OpenCLKernel
@@ -37,6 +37,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.placement import is_placed_on_host
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import NOTHING, IndexRange, access_bounds
@@ -97,6 +98,10 @@ def _partial_results(launch: KernelLaunch) -> IndexRange:
     return 0, launch.total * launch.partial_size - 1
 
 
+def _is_computed_on_host(value: Value) -> bool:
+    return value.node is not None and is_placed_on_host(value.node)
+
+
 class DeviceProgram:
     """The steps of a graph.
 
@@ -111,6 +116,7 @@ class DeviceProgram:
         steps: the steps before transfers are inserted.
         updated: the inputs that are variables which the program assigns.
         required: the nodes that compare sizes of arguments, which a call does first.
+        host_results: the buffers of results that a block of the CPU computes, which stay on the host.
         range_checks: the accesses that a call compares with the sizes of buffers, each with its node.
         bounds: the sizes of buffers.
     """
@@ -121,12 +127,16 @@ class DeviceProgram:
         self.plan: Plan = plan(with_host_fallbacks(graph), options.capabilities, costs=options.cost_model)
         self.graph_name = graph.name
         self._dtypes = options.capabilities.dtypes
+        self._soft_placement = options.soft_placement
         program = statements(self.plan)
         self.required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
         program = tuple([s for s in program if not binds_or_checks_size(s.node)])
         self.bounds = MemoryBounds(self.plan, program)
         self.range_checks: list[tuple[ElementRange, Node]] = self.bounds.check(program)
         self.updated = graph.updated_inputs
+        self.host_results = frozenset(
+            [self.plan.first_output + i for i, v in enumerate(graph.outputs) if _is_computed_on_host(v)]
+        )
         self._partials = 0
         self._device = device
         self._nests: list[tuple[KernelLaunch, Nest]] = []
@@ -140,7 +150,7 @@ class DeviceProgram:
         steps = self._placed.get(placement)
         if steps is None:
             on_device = {*self._results()} if placement.results else set()
-            on_device = {i for i in on_device if self.has_size(i)} | placement.inputs
+            on_device = {i for i in on_device - self.host_results if self.has_size(i)} | placement.inputs
             buffers = [*self._results(), *self.updated]
             ends = {i: Space.DEVICE if i in on_device else Space.HOST for i in buffers}
             steps = self._insertion.with_transfers(self.steps, self._spaces(placement), ends)
@@ -237,10 +247,12 @@ class DeviceProgram:
         )
 
     def _host(self, statement: Statement) -> HostCall:
-        node = statement.node
+        node, reason = statement.node, host_reason(statement.node, self._dtypes)
+        if not self._soft_placement:
+            require_device_code(node, reason)
         inputs = [self._operand(*pair) for pair in zip(statement.inputs, node.inputs, strict=True)]
         outputs = [self._operand(*pair) for pair in zip(statement.outputs, node.outputs, strict=True)]
-        return HostCall(node, host_reason(node, self._dtypes), tuple(inputs), tuple(outputs))
+        return HostCall(node, reason, tuple(inputs), tuple(outputs))
 
     # Kernels
 

@@ -137,11 +137,11 @@ class DeviceCall:
                     self._copy_input(i)
             self._run(program.with_transfers(self._placement))
             self._read_status()
-            if self._events or program.updated or not self._placement.results:
+            on_device = self._placement.results
+            if self._events or program.updated or not on_device:
                 self._device.queue.finish()
-            outputs = [
-                self._result(first + i, self._placement.results) for i in range(len(self._plan.outputs))
-            ]
+            results = range(first, first + len(self._plan.outputs))
+            outputs = [self._result(i, on_device and i not in program.host_results) for i in results]
             return DeviceResults(outputs, [self._result(i, i in self._inputs) for i in program.updated])
         except BaseException:
             self._device.queue.finish()  # the arrays of transfers are alive until then

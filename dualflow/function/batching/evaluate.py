@@ -39,7 +39,7 @@ def evaluate_batched(
     values: dict[Value, BatchedValue] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         operands = [values[v] for v in node.inputs]
-        with origin.forced(node.origin):
+        with origin.recorded_as(node):
             try:
                 results = _outputs(node, operands, count, on_assignment)
             except UnbatchableError as error:

@@ -390,7 +390,7 @@ class CompiledGraph:
 
     def is_placed_on_device(self, arguments: Sequence[Any]) -> bool:
         """Whether a call with these arguments runs on the GPU."""
-        return not self._strings and is_placed_on_device((*arguments, *self._captured))
+        return not self._strings and is_placed_on_device((*arguments, *self._captured), self._requested)
 
     @computed_once(_compiling)
     def _captured(self) -> tuple[Any, ...]:

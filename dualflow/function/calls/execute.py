@@ -7,40 +7,52 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dualflow.core.device_names import GPU
+from dualflow.core.device_names import CPU, GPU
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor, on_device
-from dualflow.eager.placement import BLOCK_DEVICE
+from dualflow.eager.placement import BLOCK_DEVICE, PLACEMENT_LOG
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.updates import VariableUpdate, WriteLock, commit, tensor_of
 from dualflow.function.calls.array_ownership import call_arrays, device_values
+from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.effect_log import EffectLog
 
 if TYPE_CHECKING:
     from dualflow.function.calls.failed_calls import AssignmentHistory
     from dualflow.graph.compiled import Compiled, GraphInputs
+    from dualflow.graph.options import CompileOptions
 
 Array = np.ndarray[Any, Any]
 
 
 class DeviceOutputs(Protocol):
-    """The results of a device program: outputs on the device, and each variable's new value on its device."""
+    """The results of a device program.
 
-    outputs: Sequence[DeviceStorage]
+    Attributes:
+        outputs: on the device, or on the host if a block of the CPU computes them.
+        updated: each variable's new value, on its device.
+    """
+
+    outputs: Sequence[Array | DeviceStorage]
     updated: Sequence[Array | DeviceStorage]
 
 
 class DeviceExecutable(Protocol):
-    """A compiled graph that runs on a device, and leaves its outputs there."""
+    """A compiled graph that runs on a device, and leaves its outputs where they are computed."""
 
     inputs: GraphInputs
+
+    @property
+    def parts(self) -> Sequence[PartReport]:
+        """How each part of the graph runs, and the transfers of the latest call."""
+        ...
 
     def run_on_device(
         self, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None = None
     ) -> DeviceOutputs:
-        """The outputs for a value of each input, on the host or on the device."""
+        """The results for a value of each input, on the host or on the device."""
         ...
 
 
@@ -61,12 +73,14 @@ class Sources(NamedTuple):
         return cls(tuple([c.source for c in inputs.captures]), inputs.updated)
 
 
-def is_placed_on_device(sources: Sequence[Any]) -> bool:
+def is_placed_on_device(sources: Sequence[Any], options: CompileOptions | None = None) -> bool:
     """Whether a call with these tensors and variables runs on the GPU.
 
-    That is decided by the innermost block of ``df.device``; outside of all by the sources, of which one is
-    on the GPU.
+    That is so if the graph is compiled by ``options`` for a block of the GPU in it. Otherwise it is decided
+    by the innermost block of ``df.device``; outside of all by the sources, of which one is on the GPU.
     """
+    if options is not None and options.on_device:
+        return True
     device = BLOCK_DEVICE.get()
     if device is not None:
         return device == GPU
@@ -93,7 +107,7 @@ def execute(
         sources: the captures of its graph, and which inputs it writes.
         history: replays the assignments before a failure; None if the caller handles failures.
         arguments: a tensor or variable for each argument of the graph.
-        device: whether inputs may be on the GPU, and the outputs stay there.
+        device: whether inputs may be on the GPU, and the outputs stay where they are computed.
     """
     inputs, written = (*arguments, *sources.captured), sources.written
     run: Callable[..., tuple[Any, ...]] = _run_on_device if device else _run
@@ -148,7 +162,19 @@ def _run_on_device(
 def device_results(
     compiled: DeviceExecutable, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None
 ) -> tuple[tuple[EagerTensor, ...], list[EagerTensor]]:
-    """Run a device program; returns outputs on the GPU, and each variable's new value on its device."""
+    """Run a device program; returns each output where it is, and each variable's new value on its device."""
     results = compiled.run_on_device(values, effect_log)
-    updated = [wrap(x) if isinstance(x, np.ndarray) else on_device(x) for x in results.updated]
-    return tuple(map(on_device, results.outputs)), updated
+    if PLACEMENT_LOG.enabled:
+        _log_placement(compiled)
+    return tuple(map(_tensor, results.outputs)), list(map(_tensor, results.updated))
+
+
+def _log_placement(compiled: DeviceExecutable) -> None:
+    """Print what the latest call of a device program ran, and what it transferred."""
+    for part in compiled.parts:
+        device, reason = (GPU, "") if part.kind is PartKind.NATIVE else (CPU, f": {part.reason}")
+        PLACEMENT_LOG.add_part(compiled.inputs.name, f"{part.what}{reason}", device)
+
+
+def _tensor(value: Array | DeviceStorage) -> EagerTensor:
+    return wrap(value) if isinstance(value, np.ndarray) else on_device(value)

@@ -14,6 +14,7 @@ from dualflow.core.dispatch import Engine
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
+from dualflow.core.traced_device import traced_on
 from dualflow.function.arguments.results import Packer
 from dualflow.function.tracing.gradient_graphs import (
     has_gradient_function,
@@ -153,7 +154,7 @@ class RecordedTrace:
         """The same computation, recorded by a new tracer for arguments with the shapes of ``inputs``."""
         graph = self.graph_for_traces
         tracer = Tracer(graph.name, options=self.options)
-        with tracing(tracer):
+        with tracing(tracer), traced_on(None):
             arguments = [
                 tracer.argument(TensorSpec(x.shape, v.spec.dtype, v.spec.name))
                 for x, v in zip(inputs, graph.arguments, strict=True)

@@ -115,7 +115,7 @@ class SizeInference:
             for value in later:
                 if value in node.inputs and value not in recorded:
                     recorded[value] = self._input_like(recorded, later[value])
-            with origin.forced(node.origin):
+            with origin.recorded_as(node):
                 self.op_name = node.op.name
                 try:
                     outputs = self.record_node(node, [recorded[v] for v in node.inputs])

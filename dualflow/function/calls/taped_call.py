@@ -22,6 +22,7 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.execute import DeviceExecutable, device_results
 from dualflow.function.calls.size_decisions import CallSizes, SizesOfPart
 from dualflow.function.tracing.tracer import Tracer, tracing, values
+from dualflow.gradient.colocation import colocated
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.extract import extract
@@ -56,7 +57,12 @@ def differentiate(
     with tracing(tracer):
         cotangents = [tracer.argument(v.spec) for v in targets]
         records = [
-            Record(n.op, tuple(map(tensor_of, n.inputs)), tuple(map(tensor_of, n.outputs)), dict(n.attrs))
+            Record(
+                colocated(n.op, n.device),
+                tuple(map(tensor_of, n.inputs)),
+                tuple(map(tensor_of, n.outputs)),
+                dict(n.attrs),
+            )
             for n in nodes
         ]
         flows = sweep(records, [tensor_of(v) for v in targets], cotangents, [tensor_of(v) for v in sources])

@@ -110,7 +110,7 @@ def with_gradient_graphs(graph: Graph, gradients: Gradients) -> Graph:
             return None
         attrs = {"grad": gradient.rule, "outputs": node.attrs["outputs"]}
         inputs = (*current.inputs, *gradient.extras)
-        return replaced_by(Node(CUSTOM, inputs, attrs, node.specs, node.origin, node.merged_origins))
+        return replaced_by(node.like(CUSTOM, inputs, attrs, node.specs))
 
     rebuilt = rebuild(graph, expanded)
     added = {v: c for gradient in gradients.values() for v, c in gradient.captures.items()}

@@ -82,9 +82,7 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
         else:
             attrs = {name: spec.with_variables(others) for name, spec in _assigning(node).items()}
         specs = [v.spec for v in node.outputs]
-        return replaced_by(
-            Node(node.op, node.inputs, {**node.attrs, **attrs}, specs, node.origin, node.merged_origins)
-        )
+        return replaced_by(node.like(node.op, node.inputs, {**node.attrs, **attrs}, specs))
 
     return expand(map_bodies(graph, lambda body: with_variables(body, others)), changed)
 

@@ -30,8 +30,6 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
         new = spec.with_bodies(change)
         if new is spec:
             return None
-        return replaced_by(
-            Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.merged_origins)
-        )
+        return replaced_by(node.like(node.op, node.inputs, {name: new}, node.specs))
 
     return expand(graph, changed, (Cond, Loop))

@@ -33,6 +33,7 @@ from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.native_collectives import run_collectives_natively
 from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.passes.partial_products import cut_products
+from dualflow.graph.passes.placement import place_on_host, without_placement
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
 from dualflow.graph.passes.small_operands import lower_small_operands
 from dualflow.graph.passes.sparse_updates import step_on_rows
@@ -67,6 +68,10 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
     return lambda graph, options: function(graph)
 
 
+def _with_one_memory(graph: Graph, options: CompileOptions) -> Graph:
+    return graph if options.capabilities.device else without_placement(graph)
+
+
 def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
     return split_complex(graph) if options.capabilities.complex_numbers else graph
 
@@ -92,6 +97,12 @@ def _with_native_collectives(graph: Graph, options: CompileOptions) -> Graph:
 
 
 SIMPLIFICATIONS: Final = (
+    Pass(
+        "placement",
+        "first: no pass changes what a block of the CPU computes for a device",
+        _plain(place_on_host),
+        in_bodies=True,
+    ),
     Pass(
         "assignments",
         "only the replay of a failed call needs intermediate values of variables, and it reads the trace",
@@ -135,6 +146,7 @@ SIMPLIFICATIONS: Final = (
 """The passes without kernels and ops of one backend: they suit any use of a graph."""
 
 PASSES: Final = (
+    Pass("one memory", "before placement, which needs a device", _with_one_memory, in_bodies=True),
     *SIMPLIFICATIONS,
     Pass(
         "integer products",

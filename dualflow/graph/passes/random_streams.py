@@ -22,10 +22,6 @@ def with_streams_of(graph: Graph, engine: Engine) -> Graph:
         if own is source:
             return None
         attrs = {**node.attrs, "generator": own}
-        return replaced_by(
-            Node(
-                node.op, node.inputs, attrs, [v.spec for v in node.outputs], node.origin, node.merged_origins
-            )
-        )
+        return replaced_by(node.like(node.op, node.inputs, attrs, node.specs))
 
     return expand(map_bodies(graph, lambda body: with_streams_of(body, engine)), copied)

@@ -122,7 +122,9 @@ def test_a_session_prints_the_device_of_each_op(capfd: pytest.CaptureFixture[str
         with df.Graph().as_default(), df.device(device):
             x = v1.placeholder(df.float32, [3])
             y = df.exp(df.sort(x))
-            with v1.Session(config=v1.ConfigProto(log_device_placement=True)) as session:
+            with v1.Session(
+                config=v1.ConfigProto(allow_soft_placement=True, log_device_placement=True)
+            ) as session:
                 session.run(y, {x: [3.0, 1.0, 2.0]})
                 session.run(y, {x: [1.0, 1.0, 2.0]})
         lines = capfd.readouterr().err.splitlines()
