@@ -42,13 +42,16 @@ _LISTS = (list, tuple)
 
 
 def static_value(x: Any) -> Array | None:
-    """``x`` as an array; None if it is a symbolic tensor or a variable that a trace reads."""
+    """``x`` as an array; None if it is, or contains, a symbolic tensor or a variable that a trace reads."""
     if CONVERSIONS:
         x = registered(x)
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
     elif isinstance(x, AbstractComposite):
         x = x.__as_tensor__()
+    if isinstance(x, _LISTS) and holds_tensors(x):
+        rows = [static_value(row) for row in x]
+        return None if any(row is None for row in rows) else as_array(rows)
     tensor: Any = x  # the method is that of its class
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 

@@ -11,18 +11,20 @@ from dualflow.core import tree
 from dualflow.core.dtypes import float32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import minimum
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill, ones
-from dualflow.ops.joining import concat
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.positions import range as arange
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_update
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.sparse.row_major import row_major_positions, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import static_int
+from dualflow.ops.static import int_or_symbolic
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
@@ -107,24 +109,29 @@ def eye(
     """The identity matrix as a SparseTensor.
 
     Args:
-        num_rows: the number of rows.
-        num_columns: the number of columns; None for as many as rows.
+        num_rows: the number of rows, which may be known at run time only.
+        num_columns: the number of columns, likewise; None for as many as rows.
         dtype: its dtype; float32 by default.
 
     Returns:
         A SparseTensor of shape ``(num_rows, num_columns)``.
 
     Raises:
-        DTypeError: a size is not an integer known while tracing.
+        DTypeError: a size is not an integer.
 
     >>> import dualflow as df
     >>> df.sparse.eye(2, 3).indices.numpy().tolist()
     [[0, 0], [1, 1]]
     """
-    rows = static_int(num_rows, "num_rows")
-    columns = rows if num_columns is None else static_int(num_columns, "num_columns")
-    count = min(rows, columns)
-    return SparseTensor(np.arange(count).repeat(2).reshape(-1, 2), ones([count], dtype), [rows, columns])
+    rows = int_or_symbolic(num_rows, "num_rows")
+    columns = rows if num_columns is None else int_or_symbolic(num_columns, "num_columns")
+    if isinstance(rows, int) and isinstance(columns, int):
+        count: Any = min(rows, columns)
+        places: Any = np.arange(count).repeat(2).reshape(-1, 2)
+    else:
+        count = minimum(cast(rows, int64), cast(columns, int64))
+        places = stack([arange(count)] * 2, 1)
+    return SparseTensor(places, ones([count], dtype), [rows, columns])
 
 
 @entry

@@ -22,7 +22,7 @@ from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.shapes import size
 from dualflow.ops.sparse.row_major import joined, row_major_positions, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import int_or_symbolic, ints
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def to_indicator(sp_input: SparseTensor, vocab_size: IntLike, name: str | None =
 
     Args:
         sp_input: a SparseTensor of integers, whose last axis is reduced.
-        vocab_size: the size of the last axis of the result.
+        vocab_size: the size of the last axis of the result, which may be known at run time only.
 
     Returns:
         A bool tensor of shape ``(*sp_input.shape[:-1], vocab_size)``.
@@ -138,7 +138,7 @@ def to_indicator(sp_input: SparseTensor, vocab_size: IntLike, name: str | None =
     """
     x = sparse(sp_input)
     indices = concat([x.indices[:, :-1], expand_dims(cast(x.values, int64), 1)], 1)
-    shape = [*x.sizes()[:-1], static_int(vocab_size, "vocab_size")]
+    shape = [*x.sizes()[:-1], int_or_symbolic(vocab_size, "vocab_size")]
     return scatter_nd(indices, ones_like(x.values, int32), shape) > 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
@@ -16,6 +17,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims as dense_expand_dims
 from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.checks import required
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat, stack
@@ -25,7 +27,7 @@ from dualflow.ops.scans import cumsum
 from dualflow.ops.scattering import tensor_scatter_nd_add
 from dualflow.ops.sorting import argsort
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import ints, shape_argument, static_int
+from dualflow.ops.static import ints, ints_or_symbolic, shape_argument, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
 
     Args:
         sp_input: a SparseTensor.
-        shape: the new sizes, of the same product; one may be -1.
+        shape: the new sizes, of the same product, which may be known at run time only; one may be -1.
 
     Returns:
         A SparseTensor with the dtype of ``sp_input``.
@@ -182,17 +184,30 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
     [[0, 1], [2, 0]]
     """
     x = sparse(sp_input)
-    old, target = x.sizes(), list(ints(shape, "shape"))
-    count = math.prod(old)
-    product = math.prod(size for size in target if size != -1)
-    if target.count(-1) == 1 and product and isinstance(count, int) and not count % product:
-        target[target.index(-1)] = count // product
-    if min(target, default=0) < 0 or (isinstance(count, int) and math.prod(target) != count):
-        raise InvalidArgumentError(
-            f"A SparseTensor of shape {x.shape} can't be reshaped to {tuple(ints(shape, 'shape'))}: the "
-            "number of places must stay the same, and one size may be -1."
-        )
-    return SparseTensor(indices_at(row_major_positions(x.indices, old), target), x.values, target)
+    old = x.sizes()
+    target = [n if isinstance(n, int) else cast(n, int64) for n in ints_or_symbolic(shape, "shape")]
+    negative = [axis for axis, size in enumerate(target) if isinstance(size, int) and size < 0]
+    count, product = math.prod(old), math.prod([n for axis, n in enumerate(target) if axis not in negative])
+    error = _other_count(x, target)
+    if [target[axis] for axis in negative] not in ([], [-1]):
+        raise error
+    for axis in negative:
+        target[axis] = count // (max(product, 1) if isinstance(product, int) else maximum(product, 1))
+    equal = (count == math.prod(target)) & (product != 0 if negative else True)
+    positions = row_major_positions(x.indices, old)
+    if isinstance(equal, AbstractTensor):
+        positions = required(positions, equal, str(error))
+    elif not equal:
+        raise error
+    return SparseTensor(indices_at(positions, target), x.values, target)
+
+
+def _other_count(x: SparseTensor, target: Sequence[Any]) -> InvalidArgumentError:
+    shape = tuple([size if isinstance(size, int) else None for size in target])
+    return InvalidArgumentError(
+        f"A SparseTensor of shape {x.shape} can't be reshaped to {shape}: the number of places must stay the "
+        "same, and one size may be -1."
+    )
 
 
 def transpose(

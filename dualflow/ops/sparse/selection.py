@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import entry
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.checks import required
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat as join
@@ -21,7 +25,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.sparse.indexed_slices import IndexedSlices
 from dualflow.ops.sparse.row_major import reorder, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import ints_or_symbolic, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntLike, IntsLike, ShapeLike, TensorLike
@@ -61,8 +65,8 @@ def slice(sp_input: SparseTensor, start: IntsLike, size: ShapeLike, name: str | 
 
     Args:
         sp_input: a SparseTensor.
-        start: the first index on each axis.
-        size: the size on each axis.
+        start: the first index on each axis, which may be known at run time only.
+        size: the size on each axis, likewise.
 
     Returns:
         A SparseTensor with the dtype of ``sp_input``.
@@ -78,24 +82,35 @@ def slice(sp_input: SparseTensor, start: IntsLike, size: ShapeLike, name: str | 
     ((2, 2), [[0, 1]])
     """
     x = sparse(sp_input)
-    first, sizes = ints(start, "start"), ints(size, "size")
+    first, sizes = ints_or_symbolic(start, "start"), ints_or_symbolic(size, "size")
     if not len(first) == len(sizes) == len(x.shape):
         raise InvalidArgumentError(
             f"start and size have an entry for each of {len(x.shape)} axes, not {len(first)} and "
             f"{len(sizes)}."
         )
     shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, sizes, strict=True)]
-    indices = x.indices - np.array(first, np.int64)
-    inside = reduce_all((indices >= 0) & (indices < np.array(sizes, np.int64)), 1)
+    indices = x.indices - _vector(first)
+    inside = reduce_all((indices >= 0) & (indices < _vector(sizes)), 1)
     return SparseTensor(boolean_mask(indices, inside), boolean_mask(x.values, inside), shape)
 
 
-def _within(axis_size: Any, start: int, length: int) -> Any:
+def _within(axis_size: Any, start: Any, length: Any) -> Any:
     """The number of elements of ``start : start + length`` that the axis has."""
-    if isinstance(axis_size, int):
+    if all(isinstance(x, int) for x in (axis_size, start, length)):
         return max(0, min(length, axis_size - max(start, 0)))
-    left = axis_size - max(start, 0)
-    return where(left < 0, 0, where(left < length, left, length))
+    end, remaining = _long(length), _long(axis_size) - maximum(_long(start), 0)
+    return maximum(minimum(end, remaining), 0)
+
+
+def _long(x: Any) -> Any:
+    return x if isinstance(x, int) else cast(x, int64)
+
+
+def _vector(numbers: Sequence[Any]) -> Any:
+    """Integers, some of which may be scalar tensors, as one tensor or array of int64."""
+    if all(isinstance(x, int) for x in numbers):
+        return np.array(numbers, np.int64)
+    return stack([_long(x) for x in numbers])
 
 
 def split(
@@ -115,7 +130,7 @@ def split(
         A list of SparseTensors.
 
     Raises:
-        InvalidArgumentError: ``num_split`` is not between 1 and the size of the axis, or that is unknown.
+        InvalidArgumentError: ``num_split`` is not between 1 and the size of the axis.
         DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
@@ -124,19 +139,25 @@ def split(
     """
     x = sparse(sp_input)
     at, count = normalize_axis(static_int(axis, "axis"), len(x.shape)), static_int(num_split, "num_split")
-    length = x.shape[at]
-    if length is None or not 0 < count <= length:
+    length = x.sizes()[at]
+    if not count > 0 or (isinstance(length, int) and count > length):
         raise InvalidArgumentError(
             f"split makes between 1 and {length} parts along axis {at} of shape {x.shape}, not {count}."
         )
-    small, larger = divmod(length, count)
-    sizes = [small + (i < larger) for i in range(count)]
-    starts = [sum(sizes[:i]) for i in range(count)]
-    whole = x.shape.as_list()
+    if not isinstance(length, int):
+        length = required(
+            length, length >= count, f"split makes {count} parts of an axis with fewer elements"
+        )
+    ends = [i * (length // count) + _least(i, length % count) for i in range(count + 1)]
+    whole = x.sizes()
     return [
-        slice(x, [*[0] * at, a, *[0] * (len(whole) - at - 1)], [*whole[:at], n, *whole[at + 1 :]])
-        for a, n in zip(starts, sizes, strict=True)
+        slice(x, [*[0] * at, a, *[0] * (len(whole) - at - 1)], [*whole[:at], b - a, *whole[at + 1 :]])
+        for a, b in pairwise(ends)
     ]
+
+
+def _least(x: int, y: Any) -> Any:
+    return min(x, y) if isinstance(y, int) else minimum(x, y)
 
 
 def concat(

@@ -97,6 +97,17 @@ def test_a_seed_known_only_to_the_run_draws_the_same(seed, count):
     np.testing.assert_array_equal(drawn(df.constant(seed)), expected)
 
 
+def test_a_seed_may_be_a_list_that_contains_tensors(mode):
+    draw = mode(lambda n: df.random.stateless_uniform([3], [n, 2]))
+    assert draw(df.constant(1)).numpy().tolist() == df.random.stateless_uniform([3], [1, 2]).numpy().tolist()
+
+
+def test_ends_may_be_lists_that_contain_tensors(mode):
+    draw = mode(lambda n: df.random.stateless_uniform([2], [1, 2], [0.0, n], [n, 2.0 * n]))
+    expected = df.random.stateless_uniform([2], [1, 2], [0.0, 3.0], [3.0, 6.0])
+    assert draw(df.constant(3.0)).numpy().tolist() == expected.numpy().tolist()
+
+
 def test_uniform_and_normal_draws_are_machine_code():
     def draws(seed):
         whole = random.stateless_uniform([9], seed, 0, 7, df.int32)

@@ -364,3 +364,48 @@ def test_no_features_have_no_crosses(shape: tuple[int, int]) -> None:
         crosses = function(features, 10)
         assert crosses.indices.shape == (0, 2)
         assert crosses.dense_shape.numpy().tolist() == [shape[0], shape[1] * 3]
+
+
+DYNAMIC: dict[str, Callable[[Any, Any], Any]] = {
+    "a part": lambda x, n: sparse.slice(x, [n // 2, 0], [n // 3 + 1, 2]),
+    "a part past the end": lambda x, n: sparse.slice(x, [1, n - n], [2 * n, 9]),
+    "one axis": lambda x, n: sparse.reshape(x, [-1]),
+    "another shape": lambda x, n: sparse.reshape(x, [2, n, 2]),
+    "a shape with one size left out": lambda x, n: sparse.reshape(x, [n + 1 - 1, -1]) if n > 0 else x,
+    "parts along a static axis": lambda x, n: sparse.split(x, 2, 1)[1],
+    "parts along the dynamic axis": lambda x, n: sparse.split(sparse.concat(0, [x, x, x]), 2, 0)[0],
+    "ones on the diagonal": lambda x, n: sparse.eye(n, 3),
+    "numbers that rows store": lambda x, n: sparse.to_indicator(
+        sparse.map_values(lambda v: df.cast(v, df.int64), x), n + 5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_one_trace_serves_all_sizes(name: str) -> None:
+    function = DYNAMIC[name]
+
+    def whole(x: Any) -> Any:
+        result = function(sparse.from_dense(x), df.shape(x)[0])
+        return sparse.to_dense(result) if isinstance(result, df.SparseTensor) else result
+
+    compiled = df.function(whole, input_signature=[df.TensorSpec([None, 4])])
+    for rows in (3, 0, 1, 2, 31, 32, 33):
+        if not rows and name.startswith("parts along the dynamic"):
+            continue  # refused in both modes
+        x = df.constant(np.arange(rows * 4).reshape(rows, 4) % 3, df.float32)
+        np.testing.assert_array_equal(compiled(x).numpy(), whole(x).numpy(), strict=True)
+    assert compiled.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, n: sparse.reshape(x, [n, 3]), lambda x, n: sparse.split(x, 5, 0)[0]],
+    ids=["reshape", "split"],
+)
+def test_sizes_of_the_run_that_do_not_fit_are_refused(mode: Any, function: Callable[[Any, Any], Any]) -> None:
+    call = mode(lambda x: sparse.to_dense(function(sparse.from_dense(x), df.shape(x)[0])))
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"split makes|can't be reshaped"):
+        call(df.ones([4, 4]))
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"split makes|can't be reshaped"):
+        call(df.ones([2, 4]))
