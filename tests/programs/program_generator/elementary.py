@@ -11,7 +11,7 @@ from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY, Op
 
 from .records import Step
-from .values import DynamicSize, Size, Value, max_size_of
+from .values import DTYPES, DynamicSize, Size, Value, max_size_of
 from .writer import Production, Writer
 
 PRODUCTIONS: dict[str, Production] = {}
@@ -154,24 +154,12 @@ def cast(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, lambda v: "complex" not in v.dtype)
     if a is None:
         return None
-    dtypes = ("float32", "float64") if w.domain == "smooth" else DTYPES_OF_CASTS
+    dtypes = ("float32", "float64") if w.domain == "smooth" else DTYPES
     dtype = dtypes[s.k % len(dtypes)]
-    text = f"df.abs({a.name})" if dtype == "uint8" and a.dtype != "bool" and a.dtype != "uint8" else a.name
+    text = f"df.abs({a.name})" if dtype.startswith("u") and a.is_signed else a.name
     return w.assign(f"df.cast({text}, df.{dtype})", dtype, a.sizes)
 
 
-DTYPES_OF_CASTS = (
-    "float32",
-    "int32",
-    "float64",
-    "int64",
-    "float16",
-    "uint8",
-    "int8",
-    "bfloat16",
-    "bool",
-    "complex64",
-)
 REDUCTIONS = ("sum", "max", "min", "mean", "logsumexp", "variance", "prod")
 
 

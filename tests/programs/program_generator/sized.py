@@ -19,7 +19,7 @@ def threshold(a: Value, k: int) -> float:
     """A number that some elements exceed; in floats, none that sums or differences of them easily are."""
     if a.is_float:
         return (0.1234, -0.4321, 1.2345)[k % 3]
-    return (0, 2, 3)[k % 3] if a.dtype == "uint8" else (0, -2, 3)[k % 3]
+    return (0, 2, 3)[k % 3] if a.dtype.startswith("u") else (0, -2, 3)[k % 3]
 
 
 def row_mask(w: Writer, a: Value, k: int) -> str:

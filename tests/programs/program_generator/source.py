@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from . import control, effects, sized, windows
+from . import composites, control, effects, matrices, segments, signals, sized, windows
 from .elementary import PRODUCTIONS
 from .records import Call, Input, Program
 from .values import DynamicSize, Size, Value
 from .writer import Writer
 
-__all__ = ["control", "effects", "sized", "source", "windows"]
+__all__ = [
+    "composites",
+    "control",
+    "effects",
+    "matrices",
+    "segments",
+    "signals",
+    "sized",
+    "source",
+    "windows",
+]
 
 LARGE = 600_000
 SMALL = 6_000
@@ -69,6 +79,7 @@ def source(program: Program) -> str:
         f"{v.name} = df.Variable({data(v.dtype, v.sizes, i, program.domain)})"
         for i, v in enumerate(w.variables)
     ]
+    lines += w.declarations
     lines += [
         "",
         f"def program({names}, n):",
@@ -146,5 +157,5 @@ def data(dtype: str, shape: tuple[Size, ...], seed: int, domain: str) -> str:
     random = f"np.random.default_rng({seed})"
     if domain == "smooth" and dtype in ("float32", "float64"):
         return f"{random}.uniform(-2, 2, {shape}).astype('{dtype}')"
-    low = 0 if dtype in ("uint8", "bool") else -4
+    low = 0 if dtype.startswith(("u", "b")) and dtype != "bfloat16" else -4
     return f"{random}.integers({low}, {2 if dtype == 'bool' else 5}, {shape}).astype('{dtype}')"

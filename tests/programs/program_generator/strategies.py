@@ -6,10 +6,17 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from dualflow.backends.llvm import lower_kernel
+from dualflow.eager import kernel_slot
+from dualflow.graph import column_reductions
+from dualflow.graph.cost_model import CPU
+from dualflow.ops.linear_algebra import lapack, small_matrices
+from dualflow.schedule import blocking, chunked_scans, concurrency, lanes, program_statements, strip_mining
+
 from . import source as _source
 from .elementary import PRODUCTIONS
 from .records import Call, Input, Options, Program, Step
-from .values import DynamicSize
+from .values import DTYPES, DynamicSize
 
 __all__ = ["dynamic_programs", "programs"]
 
@@ -26,14 +33,38 @@ _SIZED = (
     "lengthened",
     "fitted_rows",
     "partitioned",
+    "ragged_rows",
+    "sparse_rows",
 )
 assert _source
 
 _SMALL_SIZES = (3, 2, 1, 0, 5, 7, 17, 33)
 _LARGE_SIZES = (3, 1, 16, 17, 200, 32_767, 32_768, 40_000, 65_537, 262_145)
 _EACH_SIZE = (0, 1, 2, 31, 32, 33)
-_THRESHOLDS = (3, 8, 16, 17, 63, 65, 128, 255, 257, 512, 1000, 1025, 4095, 4097, 33_000)
-"""Around the sizes from which loops are unrolled, split into chunks, or run in parallel."""
+_LIMITS = (
+    CPU.batched_rows,
+    CPU.copied_run,
+    CPU.min_tiled,
+    CPU.min_wide_columns,
+    CPU.tile_side,
+    blocking.CHUNK_ELEMENTS,
+    blocking.MAX_UNBLOCKED_STEPS,
+    blocking.MIN_BLOCK_STEPS,
+    chunked_scans.SCAN_CHUNK,
+    column_reductions.MIN_ELEMENTS // 16,
+    column_reductions.MIN_ROWS,
+    concurrency.SMALL_SIZE,
+    kernel_slot.COMPILED_ABOVE,
+    lanes.REDUCTION_LANES,
+    lapack.SMALLEST,
+    lower_kernel.POLL_INTERVAL,
+    program_statements.INITIAL_CAPACITY,
+    small_matrices.MAX_SIZE,
+    strip_mining.STRIP_ACCUMULATORS,
+    strip_mining.STRIP_WIDTH,
+)
+"""Sizes from which other code runs: blocks, chunks, tiles, strips, threads, stacks, libraries, kernels."""
+_THRESHOLDS = tuple(sorted({limit + step for limit in _LIMITS for step in (-1, 0, 1)}))
 _CHOICES = st.integers(0, 63)
 
 
@@ -66,9 +97,22 @@ _FUNCTION = st.sampled_from(
 )
 
 
+_DYNAMIC = st.sampled_from(
+    [
+        (True, ()),
+        (False, ()),
+        (False, (("reduce_retracing", "True"),)),
+        (True, (("memory_budget", "'1MB'"),)),
+        (True, (("jit_compile", "True"),)),
+        (True, (("first_call", "'interpret'"),)),
+    ]
+)
+"""Whether the signature has dynamic sizes, else the second size makes them so, and further options."""
+
+
 @st.composite
 def dynamic_programs(draw: st.DrawFn) -> Program:
-    """Programs with an open signature, each called at ten sizes of its first dynamic axis."""
+    """Programs with dynamic sizes, each called at ten sizes of its first dynamic axis."""
     program = draw(programs(large=True))
     sizes = [*_EACH_SIZE, *draw(st.lists(st.sampled_from(_THRESHOLDS), min_size=4, max_size=4))]
     other, n, seed = (
@@ -77,7 +121,7 @@ def dynamic_programs(draw: st.DrawFn) -> Program:
         draw(st.integers(0, 99)),
     )
     calls = tuple([Call((size, other), n, seed + i) for i, size in enumerate(sizes)])
-    return replace(program, calls=calls, options=Options(program.options.transform, open_signature=True))
+    return replace(program, calls=calls, options=Options(program.options.transform, *draw(_DYNAMIC)))
 
 
 @st.composite
@@ -94,11 +138,7 @@ def programs(draw: st.DrawFn, large: bool = False) -> Program:
     )
     if large:
         sizes = sizes.filter(lambda axes: axes.count(dynamic_sizes[0]) < 2)  # two large axes are gigabytes
-    dtypes = (
-        ("float32", "float64")
-        if domain == "smooth"
-        else ("float32", "int32", "float64", "int64", "float16", "bool", "uint8", "complex64", "int8")
-    )
+    dtypes = ("float32", "float64") if domain == "smooth" else (*DTYPES[:1], "int32", *DTYPES[1:])
     inputs = draw(
         st.lists(st.builds(Input, st.sampled_from(dtypes), sizes.map(tuple)), min_size=1, max_size=3)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
-INTEGERS = ("int32", "int64", "int8", "uint8")
+INTEGERS = ("int32", "int64", "int8", "uint8", "int16", "uint16", "uint32", "uint64")
 COMPLEX = ("complex64", "complex128")
 DTYPES = (*FLOATS, *INTEGERS, *COMPLEX, "bool")
 
@@ -58,6 +58,10 @@ class Value:
     @property
     def is_integer(self) -> bool:
         return self.dtype in INTEGERS
+
+    @property
+    def is_signed(self) -> bool:
+        return self.is_float or self.dtype.startswith("int")
 
     @property
     def is_real(self) -> bool:

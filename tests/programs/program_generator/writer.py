@@ -19,6 +19,7 @@ class Writer:
         max_elements: no value has more elements.
         static_sizes_only: whether sizes must not depend on data: in functions that ``vmap`` maps.
         variables: the names of variables, with their types.
+        declarations: lines of the module, before the program.
     """
 
     def __init__(self, domain: str, max_elements: int, productions: dict[str, Production]) -> None:
@@ -30,12 +31,18 @@ class Writer:
         self.lines: list[str] = []
         self.scope: list[Value] = []
         self.variables: list[Value] = []
+        self.declarations: list[str] = []
         self._productions = productions
         self._indent = 1
         self._names = 0
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self._indent + text)
+
+    def declare(self, text: str) -> None:
+        """Add a line of the module, once."""
+        if text not in self.declarations:
+            self.declarations.append(text)
 
     def name(self, prefix: str = "v") -> str:
         self._names += 1
