@@ -402,13 +402,13 @@ class ConcreteFunction(TracedGraph):
             TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name)
             if isinstance(leaf, TensorLeaf | VariableLeaf)
             else leaf.value
-            for leaf, name in zip(self.key[1], self.leaf_names, strict=True)
+            for leaf, name in zip(self.key.leaves, self.leaf_names, strict=True)
         ]
-        args, kwargs = self._signature.spread(unflatten(self.key[0], leaves))
+        args, kwargs = self._signature.spread(unflatten(self.key.structure, leaves))
         return tuple(args), kwargs
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(self.leaf_names, self.key[1], strict=True))
+        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(self.leaf_names, self.key.leaves, strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
 
     def _repr_html_(self) -> str:
@@ -446,7 +446,7 @@ class ConcreteFunction(TracedGraph):
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
         """The flattened arguments, converted to the trace's specs; raises if they don't match."""
-        (structure, leaves), names = self.key, self.leaf_names
+        (structure, leaves, _), names = self.key, self.leaf_names
         try:
             values = self._signature.completed(args, kwargs, self._static)
             matched = match_structure(structure, tuple(values.values()))
@@ -495,4 +495,4 @@ class ConcreteFunction(TracedGraph):
 
 
 def _variables(key: Key) -> list[Leaf]:
-    return [leaf for leaf in key[1] if isinstance(leaf, VariableLeaf)]
+    return [leaf for leaf in key.leaves if isinstance(leaf, VariableLeaf)]

@@ -82,7 +82,7 @@ class TraceCache:
             self._dynamic_keys = sorted([*self._dynamic_keys, key], key=count_dynamic_sizes)
         self._traces.setdefault(key, []).append(concrete)
         self.added += 1  # last: threads that read a new number must find the trace
-        objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
+        objects = [leaf for leaf in key.leaves if isinstance(leaf, ObjectLeaf)]
         if objects and key not in self._watched:
             gone = functools.partial(_forget, weakref.ref(self), key)
             self._watched[key] = [leaf.watch(gone) for leaf in objects]

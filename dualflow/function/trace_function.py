@@ -248,7 +248,7 @@ def _symbolic(
     """The arguments of the traced function: symbolic tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     leaves: list[Any] = []
-    for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):
+    for leaf, value, name in zip(call.key.leaves, call.leaves, names, strict=True):
         if isinstance(leaf, TensorLeaf):
             leaves.append(
                 tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))

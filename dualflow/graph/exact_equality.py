@@ -6,7 +6,9 @@ for them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import struct
+from collections.abc import Callable, Hashable, Mapping
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
@@ -32,20 +34,22 @@ def exact(value: Any) -> Hashable:
     if kind in _SAME_IF_EQUAL:
         return kind, value
     if kind is float:
-        return kind, value.hex()
+        return kind, float_bits(value)
     if kind is complex:
-        return kind, value.real.hex(), value.imag.hex()
+        return kind, float_bits(value.real), float_bits(value.imag)
     if kind is tuple or hasattr(kind, "_fields"):
         return kind, *map(exact, value)
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         small = value.nbytes <= _COMPARED_BYTES
         return kind, value.dtype.str, value.shape, value.tobytes() if small else id(value)
     if isinstance(value, np.generic):
-        return kind, value.tobytes()
+        return kind, value.dtype, value.tobytes()
     if isinstance(value, float | complex):
         return kind, exact(complex(value))
     if kind is frozenset:
         return kind, frozenset(map(exact, value))
+    if kind is range:
+        return kind, value.start, value.stop, value.step
     compared = compared_fields(kind)
     if compared is not None:
         return kind, *[exact(getattr(value, name)) for name in compared]
@@ -53,7 +57,13 @@ def exact(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         return kind, id(value)
+    if isinstance(value, Number):  # Decimal("1.0") equals Decimal("1.00")
+        return kind, value, repr(value)
     return kind, value
+
+
+float_bits: Final[Callable[[float], bytes]] = struct.Struct("<d").pack
+"""The bits of a float: equal for NaNs of one sign, and different for 0.0 and -0.0."""
 
 
 def exact_attrs(attrs: Mapping[str, Any]) -> Hashable:

@@ -51,7 +51,7 @@ class TraceWriter:
             entry = {
                 "name": trace.name,
                 "parameters": [_parameter(p) for p in trace.parameters],
-                "arguments": tree_to_json(trace.key[0], argument_leaves(trace), f"{cannot}: an argument"),
+                "arguments": tree_to_json(trace.key.structure, argument_leaves(trace), f"{cannot}: an argument"),
                 "results": tree_to_json(trace._structure, trace.outputs, f"{cannot}: its result"),
             }
             self.texts.append(
@@ -80,7 +80,7 @@ def argument_leaves(trace: ConcreteFunction) -> list[Any]:
         DTypeError: a variable is an argument.
     """
     values: list[Any] = []
-    for leaf, name in zip(trace.key[1], trace.leaf_names, strict=True):
+    for leaf, name in zip(trace.key.leaves, trace.leaf_names, strict=True):
         if isinstance(leaf, VariableLeaf):
             raise DTypeError(
                 f"{trace.name} can't be saved: its argument {name} is a variable. A saved function takes "

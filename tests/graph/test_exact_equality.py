@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +62,23 @@ def test_containers_differ_as_their_elements_do(hold, a, b):
     assert exact(hold(a)) != exact(hold(b))
 
 
-def test_a_nan_inside_a_record_equals_itself():
-    assert exact(Record(float("nan"))) == exact(Record(-float("nan") * -1))
+def test_nans_of_one_sign_are_equal():
+    nan, copy = float("nan"), pickle.loads(pickle.dumps(float("nan")))
+    assert exact(Record(nan)) == exact(Record(copy)) != exact(Record(-nan))
+    assert exact(complex(0, nan)) == exact(complex(0, copy)) != exact(complex(0, -nan))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (Decimal("1.0"), Decimal("1.00")),
+        (range(0), range(5, 5)),
+        (np.datetime64(1, "s"), np.datetime64(1, "ms")),
+    ],
+)
+def test_equal_values_that_print_differently_differ(a, b):
+    assert exact(a) == exact(pickle.loads(pickle.dumps(a)))
+    assert exact(a) != exact(b)
 
 
 def test_arrays_are_the_same_by_dtype_shape_and_bytes():

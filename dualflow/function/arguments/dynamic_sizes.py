@@ -23,13 +23,15 @@ _MAX_ROW_SHAPES: Final = 3
 
 def count_dynamic_sizes(key: Key) -> int:
     """The number of dynamic sizes in the specs of ``key``."""
-    return sum(leaf.spec.shape.count(None) for leaf in key[1] if isinstance(leaf, TensorLeaf))
+    return sum(leaf.spec.shape.count(None) for leaf in key.leaves if isinstance(leaf, TensorLeaf))
 
 
 def serves(key: Key, call: Key) -> bool:
     """Whether a trace for ``key`` accepts calls with the key ``call``: they differ in dynamic sizes only."""
-    return structure_serves(key[0], call[0]) and all(
-        _accepts(old, new) for old, new in zip(key[1], call[1], strict=True)
+    return (
+        key.dict_keys == call.dict_keys
+        and structure_serves(key.structure, call.structure)
+        and all(_accepts(old, new) for old, new in zip(key.leaves, call.leaves, strict=True))
     )
 
 
@@ -42,7 +44,7 @@ def structure_serves(old: Structure, new: Structure) -> bool:
 
 def serves_others(key: Key) -> bool:
     """Whether a trace for ``key`` may serve calls with other keys: by dynamic sizes, or by subtypes."""
-    return bool(count_dynamic_sizes(key)) or _has_subtypes(key[0])
+    return bool(count_dynamic_sizes(key)) or _has_subtypes(key.structure)
 
 
 def _has_subtypes(structure: Structure) -> bool:
@@ -58,17 +60,18 @@ def relaxed(
     than the first become dynamic only after three keys that differ in these. The sizes of ``fixed`` axes of
     leaves never become dynamic. A call with a tensor of unknown rank stays as it is.
     """
-    leaves = call.key[1]
+    leaves = call.key.leaves
     if any(isinstance(leaf, TensorLeaf) and leaf.spec.shape is UNKNOWN_RANK for leaf in leaves):
         return call
-    alike = [old for old in earlier if old[0] == call.key[0] and all(map(_alike, old[1], leaves))]
+    structure = call.key.structure
+    alike = [old for old in earlier if old.structure == structure and all(map(_alike, old.leaves, leaves))]
     if batches:
-        same_rows = [old for old in alike if all(map(_rows_alike, old[1], leaves))]
+        same_rows = [old for old in alike if all(map(_rows_alike, old.leaves, leaves))]
         alike = same_rows if same_rows or len(alike) < _MAX_ROW_SHAPES else alike
     for old in alike:
-        pairs = enumerate(zip(old[1], leaves, strict=True))
+        pairs = enumerate(zip(old.leaves, leaves, strict=True))
         leaves = tuple([_common(before, leaf, i, fixed) for i, (before, leaf) in pairs])
-    return replace(call, key=(call.key[0], leaves))
+    return replace(call, key=call.key._replace(leaves=leaves))
 
 
 def _accepts(old: Leaf, new: Leaf) -> bool:
@@ -96,7 +99,7 @@ def input_leaves(key: Key) -> list[int]:
     """For each input of a trace for ``key``, the index of its leaf; each variable is one input."""
     indices: list[int] = []
     aliases: set[int] = set()
-    for i, leaf in enumerate(key[1]):
+    for i, leaf in enumerate(key.leaves):
         if isinstance(leaf, TensorLeaf) or (isinstance(leaf, VariableLeaf) and leaf.alias not in aliases):
             indices.append(i)
         if isinstance(leaf, VariableLeaf):

@@ -27,6 +27,7 @@ _MAX_WARNINGS: Final = 2
 """The number of warnings of one function."""
 _USE_SIGNATURE: Final = "make sizes dynamic by an input_signature, or pad to one size"
 _USE_SHAPE_OP: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
+_OTHER_KEYS: Final = "the keys of a dict are in another order or of other types (keep to one)"
 _SERVES_ALL_SIZES: Final = "this trace serves all sizes"
 _MAX_EVENTS: Final = 256
 
@@ -87,7 +88,7 @@ class TraceHistory:
             nested: whether the function was being traced: such traces unroll a recursion, and don't count
                 for the warning.
         """
-        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced[1], strict=True)) or "no arguments"
+        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced.leaves, strict=True)) or "no arguments"
         guard = self._refusing_guard(key, traced) if traced in earlier else None
         reasons = (
             (guard,) if guard else tuple(_nearest(key, traced, earlier, names, parameters, self._remedy))
@@ -115,7 +116,7 @@ class TraceHistory:
         """The guard of an earlier trace with the same dynamic sizes that refuses a call with ``key``."""
         for text, (guarded, axes, guard) in self._guards.items():
             if guarded == traced:
-                sizes = {v: key[1][leaf].spec.shape[axis] for v, (leaf, axis) in axes.items()}  # type: ignore[union-attr]  # of tensors
+                sizes = {v: key.leaves[leaf].spec.shape[axis] for v, (leaf, axis) in axes.items()}  # type: ignore[union-attr]  # of tensors
                 if not guard.holds(sizes):
                     return f"{text} does not hold{_place(guard)}"
         return None
@@ -163,16 +164,18 @@ def _nearest(
     remedy: str,
 ) -> list[str]:
     """The differences between ``key`` and the most similar earlier key, if possible of the same structure."""
-    alike = [old for old in earlier if old[0] == key[0]]
+    alike = [old for old in earlier if old.structure == key.structure]
     if alike:
         return min([_differences(old, key, traced, names, remedy) for old in alike], key=len)
-    others = [_restructured(old[0], key[0], parameters) for old in earlier]
+    others = [_restructured(old.structure, key.structure, parameters) for old in earlier]
     return min(others, key=len, default=[])
 
 
 def _differences(old: Key, new: Key, traced: Key, names: Sequence[str], remedy: str) -> list[str]:
-    rows = zip(names, old[1], new[1], traced[1], strict=True)
-    return [_difference(name, before, now, leaf, remedy) for name, before, now, leaf in rows if before != now]
+    rows = zip(names, old.leaves, new.leaves, traced.leaves, strict=True)
+    dicts = [] if old.dict_keys == new.dict_keys else [_OTHER_KEYS]
+    leaves = [_difference(name, *row, remedy) for name, *row in rows if row[0] != row[1]]
+    return [*leaves, *dicts]
 
 
 def _restructured(old: Structure, new: Structure, parameters: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,16 +12,31 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.records import dataclass, replace
+from dualflow.core.records import NamedTuple, dataclass, replace
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, consists_of, flatten, unflatten
+from dualflow.core.tree import Keys, Structure, consists_of, flatten, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.match_structure import as_tensor, match_structure
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, static_leaf, variable_leaf
+from dualflow.graph.exact_equality import exact
 
-Key = tuple[Structure, tuple[Leaf, ...]]
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Key(NamedTuple):
+    """The key of a trace.
+
+    Attributes:
+        structure: the structure of the tuple of all parameters' values.
+        leaves: the leaves of this structure.
+        dict_keys: the keys of each dict in its order, by type and bits: Python code may read them, but for
+            structures ``{1: x, 2: y}`` equals ``{2: y, True: x}``.
+    """
+
+    structure: Structure
+    leaves: tuple[Leaf, ...]
+    dict_keys: tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +103,8 @@ class Signature:
         specs = [
             TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
         ]
-        structure, leaves = call.key
-        return replace(call, key=(structure, (*specs, *leaves[len(specs) :])))
+        key = call.key._replace(leaves=(*specs, *call.key.leaves[len(specs) :]))
+        return replace(call, key=key)
 
     def call(self, values: tuple[Any, ...]) -> CallArguments:
         """The flattened arguments for one value of each parameter."""
@@ -103,7 +118,8 @@ class Signature:
             arguments.append(argument)
             if isinstance(leaf, TensorLeaf) or len(aliases) > variables:
                 inputs.append(argument)
-        return CallArguments(structure, tuple(arguments), inputs, (structure, tuple(key_leaves)))
+        key = Key(structure, tuple(key_leaves), _dict_keys(structure))
+        return CallArguments(structure, tuple(arguments), inputs, key)
 
     def arguments(
         self,
@@ -210,6 +226,14 @@ class Signature:
                 f"kwargs: {dict(kwargs)} for signature: {self.name}{self.specs}."
             ) from None
         return [*head, *values[len(head) :]]
+
+
+def _dict_keys(structure: Structure) -> tuple[Hashable, ...]:
+    """The keys of each dict of a structure in the dict's order, by type and bits."""
+    keys = structure.keys
+    own = (exact(keys.order),) if isinstance(keys, Keys) else ()
+    inner = [_dict_keys(child) for child in structure.children if child.kind is not None]
+    return (*own, *[keys for several in inner for keys in several])
 
 
 def _of_rank(spec: TensorSpec, value: Any) -> TensorSpec:

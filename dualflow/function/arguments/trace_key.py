@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable
+from numbers import Number
 from types import MethodType
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.exact_equality import exact
 
-_PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, DType, type(...)})
+_PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, range, type(None), DType, type(...)})
+_CONTAINERS: Final = (tuple, frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,15 @@ Leaf = TensorLeaf | VariableLeaf | ValueLeaf | ObjectLeaf
 
 def static_leaf(value: Any) -> ValueLeaf | ObjectLeaf:
     """The leaf of an argument that is neither tensor nor variable."""
-    return ValueLeaf(exact(value), value) if type(value) in _PLAIN else ObjectLeaf(value)
+    return ValueLeaf(exact(value), value) if _has_exact_key(value) else ObjectLeaf(value)
+
+
+def _has_exact_key(value: Any) -> bool:
+    """Whether ``value`` is determined by its type and bits, so that its key can store it."""
+    kind = type(value)
+    if kind in _PLAIN or isinstance(value, Number):
+        return True
+    return kind in _CONTAINERS and all(map(_has_exact_key, value))
 
 
 def variable_leaf(variable: AbstractVariable, aliases: dict[int, int]) -> VariableLeaf:

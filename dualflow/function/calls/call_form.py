@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dualflow.core.records import NamedTuple
+from dualflow.graph.exact_equality import float_bits
 
 
 class Refusal(Enum):
@@ -86,4 +87,4 @@ def literal_key(value: Any) -> Any:
     >>> literal_key(0.0) == literal_key(-0.0), literal_key(3)
     (False, 3)
     """
-    return value.hex() if type(value) is float else value
+    return float_bits(value) if type(value) is float else value

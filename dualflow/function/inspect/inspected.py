@@ -65,7 +65,7 @@ class InspectedCall:
 
     def arguments(self) -> str:
         """The specs of the arguments, with the names of the parameters."""
-        named_leaves = zip(self.concrete.leaf_names, self.concrete.key[1], strict=True)
+        named_leaves = zip(self.concrete.leaf_names, self.concrete.key.leaves, strict=True)
         return ", ".join(f"{name}: {leaf}" for name, leaf in named_leaves)
 
     def _prepare(self, eagerly: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -149,6 +151,63 @@ def test_a_key_without_one_of_its_parts_gives_other_results(name: str, monkeypat
 def test_a_recent_call_is_distinguished_from_others_of_its_values() -> None:
     """The meaning of the parts above: names, then two parts per tensor and two per Python value."""
     assert call_cache.kind_of_call([A, 1], ("n",)) == (("n",), np.dtype("f4"), (2,), int, 1)
+
+
+class Ratio(float):
+    pass
+
+
+EQUAL = {
+    "a dict in another order": ({"a": A, "b": B}, {"b": B, "a": A}),
+    "a dict inside a list in another order": ([{"a": A, "b": B}], [{"b": B, "a": A}]),
+    "keys of other types": ({1: A}, {True: A}),
+    "keys that are zeros of other signs": ({0.0: A}, {-0.0: A}),
+    "keys that contain values of other types": ({(1, "a"): A}, {(1.0, "a"): A}),
+    "sets of values of other types": (frozenset({1}), frozenset({True})),
+    "sets of zeros of other signs": (frozenset({0.0}), frozenset({-0.0})),
+    "zeros of a subclass of float": (Ratio(0.0), Ratio(-0.0)),
+    "decimal zeros": (Decimal("0"), Decimal("-0")),
+    "decimals of other precisions": (Decimal("1.0"), Decimal("1.00")),
+    "empty ranges": (range(0), range(5, 5)),
+    "nans of other signs": (math.nan, -math.nan),
+    "complex nans of other signs": (complex(math.nan, 0), complex(-math.nan, 0)),
+}
+"""Arguments that are equal to Python, or print alike, and that Python code distinguishes."""
+
+
+def description(value: Any) -> str:
+    """The text of a value, with the sign of a number."""
+    sign = math.copysign(1.0, value.real) if isinstance(value, complex | float) else 1.0
+    return f"{value} {sign}"
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_arguments_that_python_code_distinguishes_have_traces_of_their_own(name: str) -> None:
+    def f(x: Any, value: Any) -> Any:
+        without_tensors = value if type(value) not in (dict, list) else df.nest.map_structure(len, value)
+        return x, df.constant(description(without_tensors))
+
+    one, other = EQUAL[name]
+    traced = df.function(f)
+    calls = [lambda v=v: traced(A, v)[1].numpy() for v in (one, other, one, other)]
+    results = [call() for call in calls]
+    assert results[:2] == results[2:]
+    assert results[0] != results[1]
+    assert traced.experimental_get_tracing_count() == 2
+
+
+def test_a_trace_for_a_dict_in_another_order_has_its_reason() -> None:
+    traced = df.function(lambda d: df.concat(list(d.values()), 0))
+    assert traced({"a": A, "b": B}).numpy().tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert traced({"b": B, "a": A}).numpy().tolist() == [3.0, 5.0, 1.0, 2.0]
+    assert "the keys of a dict are in another order" in traced.explain()
+
+
+def test_a_set_of_plain_values_is_served_by_one_trace_after_it_is_deleted() -> None:
+    traced = df.function(lambda x, names: x + len(names))
+    for _ in range(3):
+        traced(A, frozenset(["a", "b"]))
+    assert traced.experimental_get_tracing_count() == 1
 
 
 class OneEntry(dict[Any, Any]):
