@@ -174,7 +174,7 @@ def _nearest(
 def _differences(old: Key, new: Key, traced: Key, names: Sequence[str], remedy: str) -> list[str]:
     rows = zip(names, old.leaves, new.leaves, traced.leaves, strict=True)
     dicts = [] if old.dict_keys == new.dict_keys else [_OTHER_KEYS]
-    leaves = [_difference(name, *row, remedy) for name, *row in rows if row[0] != row[1]]
+    leaves = [_difference(name, a, b, leaf, remedy) for name, a, b, leaf in rows if a != b]
     return [*leaves, *dicts]
 
 
