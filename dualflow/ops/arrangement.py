@@ -60,7 +60,8 @@ def _resolved(old: Shape, new: Sequence[int]) -> Shape:
     _check_sizes(new)
     if free and count == 0 and new_count == 0:  # as if no size were 0
         count, new_count = (math.prod(d for d in sizes if d not in (0, -1, None)) for sizes in (old, new))
-    if count != new_count if not free else count % new_count:
+    fits = count == new_count if not free or new_count == 0 else count % new_count == 0
+    if not fits:
         raise InvalidArgumentError(
             f"{count} elements of shape {old} do not fill shape {tuple(new)}"
             + (f", which has {new_count}." if not free else f": {count} is no multiple of {new_count}.")

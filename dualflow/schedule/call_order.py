@@ -154,17 +154,15 @@ _WRITES_ANY_LAYOUT = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, Call
 def _copies_of_input_views(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
     """Copies of outputs that are views of inputs with dynamic sizes: position in ``body``, value and copy.
 
-    A copy runs as soon as its sizes are computed, so before variables are written. The last one comes first,
-    so that insertion keeps the other positions.
+    A copy runs as soon as its sizes are computed and checked, so before variables are written. The last one
+    comes first, so that insertion keeps the other positions.
     """
     size_nodes = [i for i, n in enumerate(body) if binds_or_checks_size(n)]
     copies: list[tuple[int, Value, Node]] = []
     for value in dict.fromkeys(outputs) if size_nodes else ():
         if base_of(value).node is None and value.node is not None:
             needed = _sizes_of_view(value)
-            last = max(
-                (i for i in size_nodes if needed & size_variables(body[i].attrs.get("size"))), default=None
-            )
+            last = max((i for i in size_nodes if needed & size_variables(dict(body[i].attrs))), default=None)
             if last is not None:
                 copies.append((last + 1, value, copy_node(value)))
     return sorted(copies, key=lambda copy: -copy[0])

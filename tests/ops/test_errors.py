@@ -19,6 +19,7 @@ CASES = [
     ),
     (lambda: df.reshape(df.ones([6]), [4, 2]), InvalidArgumentError, r"6 elements .* \(4, 2\), which has 8"),
     (lambda: df.reshape(df.ones([6]), [4, -1]), InvalidArgumentError, r"6 is no multiple of 4"),
+    (lambda: df.reshape(df.ones([6]), [0, -1]), InvalidArgumentError, r"6 is no multiple of 0"),
     (lambda: df.reshape(df.ones([6]), [-1, -1]), InvalidArgumentError, r"Only one size"),
     (lambda: df.broadcast_to(df.ones([2]), [3]), InvalidArgumentError, r"broadcast"),
     (lambda: df.squeeze(df.ones([2, 1]), 0), InvalidArgumentError, r"axis 0 .* not of size 1"),

@@ -193,11 +193,15 @@ def _infer_results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | Non
                 _trace_probe(call, tensors, SizeProbe((number,), data), pinned)
                 for data, number in enumerate(pair, start=1)
             ]
-            if first is not None and second is not None and _differ_in_sizes_only(first, second, pinned):
+            if first is None or second is None:
+                continue
+            if _differ_in_sizes_only(first, second, pinned):
                 if any(depends_on_data(tensors[i]._value) for i in call.integers):
                     return _merge_probes(first, second, None)
                 results = _merge_probes(first, second, set(pinned.values()))
                 return _with_dynamic_sizes(results, call, tensors, constants, pinned)
+            if not pinned:  # the call requires no size, which would only hide that ranks depend on sizes
+                return None
     return None
 
 

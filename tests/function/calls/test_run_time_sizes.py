@@ -352,6 +352,14 @@ def test_numpy_reports_sizes_that_no_memory_holds_and_the_op():
         f(df.constant(1 << 23, df.int64))
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (2, 3)])
+@pytest.mark.parametrize("new_shape", [[8], [4, 2]])
+def test_a_result_is_copied_from_an_argument_after_the_check_of_its_size(shape, new_shape):
+    x = np.zeros(shape, np.float32)
+    with pytest.raises(df.errors.InvalidArgumentError, match=f"{x.size} elements are not the 8 of the new"):
+        df.function(df.reshape)(x, df.constant(new_shape))
+
+
 HUGE = {
     "zeros(": lambda n: df.zeros([n]),
     "zeros([n, n]": lambda n: df.zeros([n, n]) + 1.0,

@@ -275,3 +275,20 @@ def test_as_many_results_as_there_are_rows_are_refused(shape: list[int | None]) 
     """Without constants to compare with, sizes of 0 gave no results twice: no known number of them."""
     with pytest.raises(df.errors.InvalidArgumentError, match="unstack needs the size of axis 0"):
         df.function(df.unstack, input_signature=[df.TensorSpec(shape)])(df.ones([2, 3][: len(shape)]))
+
+
+SHAPED: dict[str, Function] = {
+    "reshape": lambda shape: df.reshape(df.range(8), shape),
+    "zeros": df.zeros,
+    "broadcast_to": lambda shape: df.broadcast_to(2.0, shape),
+    "fill": lambda shape: df.fill(shape, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_a_shape_with_another_number_of_axes_has_a_trace_of_its_own(name: str) -> None:
+    """The rank of the result is the size of an argument; sizes that equal 2 by chance say nothing of it."""
+    traced = df.function(SHAPED[name])
+    for sizes in ([2, 4], [8], [2, 2, 2], [4, 2], [8]):
+        shape = df.constant(sizes)
+        assert traced(shape).numpy().tolist() == SHAPED[name](shape).numpy().tolist()
