@@ -51,7 +51,9 @@ class TraceWriter:
             entry = {
                 "name": trace.name,
                 "parameters": [_parameter(p) for p in trace.parameters],
-                "arguments": tree_to_json(trace.key.structure, argument_leaves(trace), f"{cannot}: an argument"),
+                "arguments": tree_to_json(
+                    trace.key.structure, argument_leaves(trace), f"{cannot}: an argument"
+                ),
                 "results": tree_to_json(trace._structure, trace.outputs, f"{cannot}: its result"),
             }
             self.texts.append(

@@ -88,7 +88,9 @@ class TraceHistory:
             nested: whether the function was being traced: such traces unroll a recursion, and don't count
                 for the warning.
         """
-        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced.leaves, strict=True)) or "no arguments"
+        shown = (
+            ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced.leaves, strict=True)) or "no arguments"
+        )
         guard = self._refusing_guard(key, traced) if traced in earlier else None
         reasons = (
             (guard,) if guard else tuple(_nearest(key, traced, earlier, names, parameters, self._remedy))
