@@ -287,7 +287,7 @@ SHAPED: dict[str, Function] = {
 
 @pytest.mark.parametrize("name", SHAPED)
 def test_a_shape_with_another_number_of_axes_has_a_trace_of_its_own(name: str) -> None:
-    """The rank of the result is the size of an argument; sizes that equal 2 by chance say nothing of it."""
+    """The rank of the result is the size of an argument; that an axis has 2 elements is a coincidence."""
     traced = df.function(SHAPED[name])
     for sizes in ([2, 4], [8], [2, 2, 2], [4, 2], [8]):
         shape = df.constant(sizes)
