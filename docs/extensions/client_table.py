@@ -39,9 +39,13 @@ def clients_page() -> str:
 
 
 def client_row(name: str, client: Client) -> str:
-    """The row of a client: its first requirement is the library itself."""
-    version = client.requirements.partition(" ")[0].partition("==")[2]
-    runs = f"its tests in `{client.tests}`" if client.tests else f"`tests/clients/programs/{client.program}`"
+    """The row of a client: its first requirement is the library itself, unless it is a git repository."""
+    tag = client.repository.rpartition(" ")[2]
+    version = tag.removeprefix("v") or client.requirements.partition(" ")[0].partition("==")[2]
+    files = client.tests.split()
+    runs = f"`tests/clients/programs/{client.program}`"
+    if files:
+        runs = f"its tests in `{files[0]}`" if len(files) == 1 else f"{len(files)} of its files of tests"
     tensorflow = "" if client.tensorflow is None else f"{client.tensorflow:,}"
     return f"| {name} | {version} | {runs} | {client.floor:,} | {tensorflow} |"
 

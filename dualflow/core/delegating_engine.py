@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,9 @@ class DelegatingEngine(Engine):
         engine = copy.copy(self)
         engine.base = self.base.with_innermost(innermost)
         return engine
+
+    def postponed(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        return self.base.postponed(function, args, kwargs)
 
     def compile_for_device(self) -> None:
         self.base.compile_for_device()

@@ -7,7 +7,7 @@ asyncio tasks each have their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from types import FrameType
@@ -162,6 +162,10 @@ class Engine:
     def with_innermost(self, innermost: Engine) -> Engine:
         """An engine like this one whose :attr:`innermost` is another engine."""
         return innermost
+
+    def postponed(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The results of a call whose ranks only a run's feeds determine; None where that is impossible."""
+        return None
 
     def compile_for_device(self) -> None:
         """Compile the graph that this engine records for the GPU, as one of its blocks is placed there."""

@@ -7,11 +7,12 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType, NoneType
-from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.own_files import OWN_FILES
 
 Dim = int | None
 Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
@@ -191,6 +192,8 @@ class _UnknownRank(Shape):
     __slots__ = ()
 
     rank = ndims = dims = None  # type: ignore[assignment]  # no other shape lacks them
+    unknown_size: ClassVar[Any] = None
+    """What a program gets for one of its sizes."""
 
     @property
     def is_static(self) -> bool:
@@ -206,7 +209,18 @@ class _UnknownRank(Shape):
             "shape: [] for a number, [None, 3] for any number of rows of 3."
         )
 
-    __len__ = __iter__ = __getitem__ = __contains__ = __add__ = __radd__ = _refuse
+    __len__ = __iter__ = __contains__ = _refuse
+
+    def __getitem__(self, key: Any) -> Any:
+        """For programs an unknown size, or shape, as in TensorFlow; dualflow itself needs the rank."""
+        if _is_own(sys._getframe(1)):
+            self._refuse()
+        return self if isinstance(key, slice) else self.unknown_size
+
+    def __add__(self, other: Iterable[Dim]) -> Shape:  # type: ignore[override]  # as Shape's
+        return self._refuse() if _is_own(sys._getframe(1)) else self
+
+    __radd__ = __add__
 
     def __bool__(self) -> bool:
         return False
@@ -228,6 +242,10 @@ class _UnknownRank(Shape):
         return "<unknown>"
 
 
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(OWN_FILES)
+
+
 def set_size_class(size_class: Callable[[Dim], Any] | None, is_internal: Callable[[FrameType], bool]) -> None:
     """Let ``shape[i]``, ``for size in shape`` and ``shape.dims`` return ``size_class(size)`` in user code.
 
@@ -235,6 +253,7 @@ def set_size_class(size_class: Callable[[Dim], Any] | None, is_internal: Callabl
     without sizes. Frames for which ``is_internal`` is true still get integers and None, and a tuple's truth,
     as all do without a class.
     """
+    _UnknownRank.unknown_size = None if size_class is None else size_class(None)
     if size_class is None:
         Shape.__getitem__, Shape.dims = _ITEM, _DIMS  # type: ignore[method-assign]  # for the whole process
         if "__iter__" in vars(Shape):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
-from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError
+from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.updates import value_of
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
@@ -20,7 +20,8 @@ from dualflow.graph_mode.names import UniqueNames
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.replaced_ops import ASSIGN, READ
 from dualflow.graph_mode.streams import OpSeeds
-from dualflow.graph_mode.unknown_rank import POSTPONED, is_unknown, postpone
+from dualflow.graph_mode.unknown_rank import POSTPONED, POSTPONED_CHECK, is_unknown, postpone
+from dualflow.ops.indexing import getitem
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 
@@ -156,8 +157,19 @@ class GraphEngine(Tracer):
             return self.run(op, op.prepare((x, y), self), {})
         return self._unique(super().binary(op, x, y))
 
+    def part(self, rule: Callable[[Any, Any], Any], x: Any, key: Any) -> Any:
+        if is_unknown(x):
+            return postpone(getitem, (x, key), {})
+        return super().part(rule, x, key)
+
+    def postponed(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        try:
+            return postpone(function, tuple(args), dict(kwargs))
+        except InvalidArgumentError:  # the error of the call itself is more precise
+            return None
+
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if op is not POSTPONED and any(map(is_unknown, inputs)):
+        if op not in (POSTPONED, POSTPONED_CHECK) and any(map(is_unknown, inputs)):
             return postpone(_AppliedOp(op, attrs), inputs, {})
         outputs = super().run(op, inputs, attrs)
         if not isinstance(outputs, tuple):

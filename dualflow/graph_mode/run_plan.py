@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.device_names import CPU, GPU
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.core.traced_device import traced_on
@@ -22,6 +22,7 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.options import DEVICE_CODE, compile_options
 from dualflow.graph.fused import computed_nodes
+from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.passes.placement import is_placed_on_host
@@ -30,10 +31,13 @@ from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.graph_mode.running_session import SessionVariable
 from dualflow.graph_mode.string_tail import StringTail, string_tail
-from dualflow.graph_mode.unknown_rank import POSTPONED, expand
+from dualflow.graph_mode.unknown_rank import POSTPONED, POSTPONED_CHECK, expand
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.record import Effect
 from dualflow.ops.tensor_sizes import SHAPE
+
+_MAX_INTEGERS: Final = 64
+"""The number of integers from which a run plan computes others."""
 
 
 def session_variable(variable: Any, on_device: bool) -> SessionVariable:
@@ -133,6 +137,7 @@ class _Replay:
         self._initial_values: dict[int, tuple[Any, Value]] = {}
         self._current_values: dict[int, Value] = {}
         self._read: set[int] = set()
+        self._expands = False
 
     def plan(self, fetches: Sequence[Value], nodes: Sequence[Node], soft_placement: bool) -> RunPlan:
         after = self._engine.open.after
@@ -140,6 +145,7 @@ class _Replay:
         ordered = [node for node in self._engine.builder.nodes if node in ancestors]
         tail = string_tail(ordered, fetches, self._fed, after)
         late = set(tail.nodes if tail else ())
+        self._expands = any(node.op in (POSTPONED, POSTPONED_CHECK) for node in ordered)
         for node in ordered:
             if node not in late:
                 self._replay_node(node)
@@ -191,11 +197,17 @@ class _Replay:
             new = self._builder.add(CONSTANT, (), {"value": sizes}, node.origin)
             self._values.setdefault(node.output, new.output)
             return
-        if node.op is POSTPONED:
+        if node.op in (POSTPONED, POSTPONED_CHECK):
             with traced_on(node.device):
                 values = expand(self._builder, node, inputs)
             for old, value in zip(node.outputs, values, strict=True):
                 self._values.setdefault(old, value)
+            return
+        arrays = _integers(node, inputs) if self._expands else None
+        if arrays is not None:
+            for old, array in zip(node.outputs, arrays, strict=True):
+                new = self._builder.add(CONSTANT, (), {"value": array}, node.origin)
+                self._values.setdefault(old, new.output)
             return
         with traced_on(node.device):
             new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
@@ -249,3 +261,22 @@ class _Replay:
                 f"{value.spec.shape}; the shapes must be equal."
             )
         return Update(start, value)
+
+
+def _integers(node: Node, inputs: Sequence[Value]) -> Sequence[np.ndarray[Any, Any]] | None:
+    """The results of a node on a few constant integers, such as sizes; None if they aren't computed.
+
+    Expanded calls may need them as numbers: the axes of a transposition, for example.
+    """
+    specs = [*node.specs, *[v.spec for v in inputs]]
+    if node.effect not in (None, Effect.CHECK) or not all(
+        s.dtype.is_integer or s.dtype.is_bool for s in specs
+    ):
+        return None
+    arrays = [v.node.attrs["value"] for v in inputs if v.node is not None and v.node.op is CONSTANT]
+    if not arrays or len(arrays) < len(inputs) or sum(array.size for array in arrays) > _MAX_INTEGERS:
+        return None
+    try:
+        return run_node(node, arrays)
+    except DualflowError:  # raised again in the run
+        return None

@@ -1,19 +1,23 @@
 """Tensors of unknown rank: a call with one becomes a node, which is expanded when feeds determine the rank.
 
 The node keeps the Python call. The specs of its results come from tracing the call for a few ranks: sizes on
-which these traces agree are known, others are dynamic.
+which these traces agree are known, others are dynamic. A vector of an unknown number of integers may hold the
+sizes of such a tensor, so these traces have as many of them as axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import int32, int64
 from dualflow.core.errors import DualflowError, InternalError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -25,13 +29,29 @@ from dualflow.graph_mode.replaced_ops import reject_execution
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.record import Op
+from dualflow.ops.record import Effect, Op
 
 Call = Callable[..., Sequence[Any]]
 """A function of tensors that returns a list of tensors."""
 _REMEDY: Final = "Give the placeholder a shape: [] for a number, [None, 3] for any number of rows of 3."
 _RANKS: Final = (1, 0, 2, 3, 4)
-"""The ranks that a call is traced for; if all of them fail, the first error is raised."""
+"""The ranks that a call is traced for."""
+_HIGHER_RANKS: Final = (5, 6, 7, 8)
+"""The ranks that a call is traced for if it fails for the others; if all fail, the first error is raised."""
+
+
+class _ResultsOfRank(NamedTuple):
+    """The results of a call for one rank.
+
+    Attributes:
+        structure: their structure.
+        specs: of the tensors in it.
+        has_effect: whether the call has an effect other than a check.
+    """
+
+    structure: Structure
+    specs: list[TensorSpec]
+    has_effect: bool
 
 
 def is_unknown(x: Any) -> bool:
@@ -47,9 +67,12 @@ def has_unknown_rank(args: Any, kwargs: Any) -> bool:
 def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The results of ``function(*args, **kwargs)`` as outputs of a node that each run expands.
 
+    A call that only checks its arguments returns the operation of the node.
+
     Raises:
-        InvalidArgumentError: an argument is a function, no tensor is returned, or the call fails for all
-            ranks.
+        InvalidArgumentError: an argument is a function; no tensor is returned by a call that has an effect
+            other than a check; or the call fails for all ranks, or returns another number of tensors for
+            each.
     """
     leaves, structure = flatten((args, kwargs))  # runs are later, so the node keeps copies of arrays
     leaves = [x.copy() if isinstance(x, np.ndarray) else x for x in leaves]
@@ -72,12 +95,10 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         return _tensors(result_of(tensors))[0]
 
     returned, specs = _common_results(function.__name__, result_of, [x.spec for x in inputs])
+    attrs = {"call": call, "specs": specs, "called": function.__name__}
     if not specs:
-        raise InvalidArgumentError(
-            f"{function.__name__} returns no tensor, and takes none of unknown rank. {_REMEDY}"
-        )
-    outputs = engine.run(POSTPONED, inputs, {"call": call, "specs": specs, "called": function.__name__})
-    return unflatten(returned, list(outputs))
+        return engine.run(POSTPONED_CHECK, inputs, attrs)
+    return unflatten(returned, list(engine.run(POSTPONED, inputs, attrs)))
 
 
 def expand(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
@@ -103,32 +124,83 @@ def _common_results(
     name: str, function: Callable[[Sequence[Any]], Any], inputs: Sequence[TensorSpec]
 ) -> tuple[Structure, tuple[TensorSpec, ...]]:
     """The structure and specs of the results of ``function``, with the sizes that are equal for all ranks."""
-    results_by_rank: list[tuple[Structure, list[TensorSpec]]] = []
+    results_by_rank: list[_ResultsOfRank] = []
     refusal: DualflowError | None = None
-    for rank in _RANKS:
-        tracer = Tracer(name)
-        with tracing(tracer):
-            try:
-                tensors, structure = _tensors(function([tracer.argument(_of_rank(s, rank)) for s in inputs]))
-                results_by_rank.append((structure, [tracer.lift(x).spec for x in tensors]))
-            except DualflowError as error:
-                refusal = refusal or error
+    for rank in (*_RANKS, *_HIGHER_RANKS):
+        if rank in _HIGHER_RANKS and results_by_rank:
+            break
+        try:
+            results_by_rank += _results(name, function, inputs, rank)
+        except DualflowError as error:
+            refusal = refusal or error
     if not results_by_rank:
         raise InvalidArgumentError(
             f"{name} can't be called with a tensor of unknown rank. {_REMEDY} ({refusal})"
         )
-    first, specs = results_by_rank[0]
-    dtypes = [s.dtype for s in specs]
-    if any(
-        structure != first or [s.dtype for s in results] != dtypes for structure, results in results_by_rank
-    ):
-        raise InternalError(f"{name} returns other structures or dtypes for other ranks")
-    columns = zip(*[results for _, results in results_by_rank], strict=True)
-    return first, tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
+    first = results_by_rank[0]
+    dtypes = [s.dtype for s in first.specs]
+    if any(r.structure != first.structure or [s.dtype for s in r.specs] != dtypes for r in results_by_rank):
+        raise InvalidArgumentError(
+            f"{name} returns other structures or dtypes for other ranks, and takes no tensor of unknown "
+            f"rank. {_REMEDY}"
+        )
+    if not dtypes and any(r.has_effect for r in results_by_rank):
+        raise InvalidArgumentError(f"{name} returns no tensor, and takes none of unknown rank. {_REMEDY}")
+    if refusal is not None and any(map(_are_sizes, inputs)):  # other numbers of sizes than of axes may fit
+        return first.structure, tuple([TensorSpec.of(UNKNOWN_RANK, dtype) for dtype in dtypes])
+    columns = zip(*[r.specs for r in results_by_rank], strict=True)
+    return first.structure, tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
+
+
+def _results(
+    name: str, function: Callable[[Sequence[Any]], Any], inputs: Sequence[TensorSpec], rank: int
+) -> list[_ResultsOfRank]:
+    """The results of ``function`` for inputs of a rank: one, or several if it needs integers as numbers.
+
+    These are the numbers of the axes in both orders, which are permutations, and sizes that have no size of
+    an axis in common.
+    """
+    try:
+        return [_result(name, function, inputs, rank, None)]
+    except DualflowError:
+        if not any(map(_are_sizes, inputs)):
+            raise
+        numbers = np.arange(rank)
+        return [_result(name, function, inputs, rank, order) for order in (numbers, numbers[::-1])]
+
+
+def _result(
+    name: str,
+    function: Callable[[Sequence[Any]], Any],
+    inputs: Sequence[TensorSpec],
+    rank: int,
+    integers: np.ndarray[Any, Any] | None,
+) -> _ResultsOfRank:
+    """The structure and specs of the results for inputs of a rank, and ``integers`` in place of sizes."""
+    tracer = Tracer(name)
+    with tracing(tracer):
+        arguments = [
+            tracer.argument(_of_rank(spec, rank))
+            if integers is None or not _are_sizes(spec)
+            else tracer.constant(integers.astype(spec.dtype.dtype))
+            for spec in inputs
+        ]
+        tensors, structure = _tensors(function(arguments))
+        specs = [tracer.lift(x).spec for x in tensors]
+    has_effect = any(node.effect not in (None, Effect.CHECK) for node in tracer.builder.nodes)
+    return _ResultsOfRank(structure, specs, has_effect)
+
+
+def _are_sizes(spec: TensorSpec) -> bool:
+    """Whether a tensor may hold the sizes, or the axes, of one of unknown rank."""
+    return spec.shape == (None,) and spec.dtype in (int32, int64)
 
 
 def _of_rank(spec: TensorSpec, rank: int) -> TensorSpec:
-    return TensorSpec.of(Shape([None] * rank), spec.dtype) if spec.shape is UNKNOWN_RANK else spec
+    """The spec with ``rank`` axes if their number is unknown; of ``rank`` integers if that is unknown."""
+    if spec.shape is UNKNOWN_RANK:
+        return TensorSpec.of(Shape([None] * rank), spec.dtype)
+    return TensorSpec.of(Shape([rank]), spec.dtype) if _are_sizes(spec) else spec
 
 
 def _common(shapes: Sequence[Shape]) -> Shape:
@@ -189,3 +261,4 @@ POSTPONED: Final = Op(
     joint_vjp=_vjp,
     outputs=None,
 )
+POSTPONED_CHECK: Final = replace(POSTPONED, name="postponed_check", joint_vjp=None, effect=Effect.CHECK)

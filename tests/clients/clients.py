@@ -31,8 +31,10 @@ class Client:
     Attributes:
         requirements: its packages, pinned, separated by spaces; those of this environment are not listed.
         floor: the number of tests that have to pass.
-        tests: a folder of the installed package whose tests pytest runs; or
+        tests: files and folders of the installed package, separated by spaces, whose tests pytest runs; or
         program: a file of ``programs`` that prints ``pass NAME`` or ``fail NAME: ERROR`` for each test.
+        repository: the git repository of a library whose package lacks the tests, as ``URL TAG``. Its
+            Python files are the library, and the files of ``tests`` are named from its root.
         options: further arguments of pytest.
         environment: environment variables, as ``NAME=VALUE``.
         version: of TensorFlow, for which the library was written.
@@ -43,16 +45,17 @@ class Client:
     floor: int
     tests: str = ""
     program: str = ""
+    repository: str = ""
     options: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     version: int = 2
     tensorflow: int | None = None
 
 
-_TFP: Final = (
-    "tensorflow-probability==0.25.0 dm-tree==0.1.10 decorator==5.3.1 cloudpickle==3.1.3 six==1.17.0 "
-    "wrapt==2.5.2 gast==0.7.0 absl-py==2.5.1"
+_TFP_NEEDS: Final = (
+    "dm-tree==0.1.10 decorator==5.3.1 cloudpickle==3.1.3 six==1.17.0 wrapt==2.5.2 gast==0.7.0 absl-py==2.5.1"
 )
+_TFP: Final = f"tensorflow-probability==0.25.0 {_TFP_NEEDS}"
 _TESTS: Final = ("-o", "python_files=*_test.py")
 _OLDER_NUMPY: Final = ("-p", "older_numpy")
 _NUMPY: Final = "numpy==2.1.3"
@@ -62,6 +65,18 @@ _HUB: Final = (
     "huggingface_hub==2.4.0 regex==2026.11.19 rich==15.0.0 requests==2.34.2 tqdm==4.70.1 pyyaml==6.0.4 "
     "charset-normalizer==3.5.3 urllib3==2.8.0 certifi==2026.10.19.post1 idna==3.20 filelock==4.3.1 "
     "fsspec==2026.9.0 httpx==0.28.1"
+)
+_TFP_TESTS: Final = " ".join(
+    f"tensorflow_probability/python/{module}_test.py"
+    for module in (
+        *("bijectors/chain", "bijectors/exp", "bijectors/fill_triangular", "bijectors/sigmoid"),
+        *("bijectors/softplus", "distributions/bernoulli", "distributions/categorical"),
+        *("distributions/deterministic", "distributions/dirichlet", "distributions/exponential"),
+        *("distributions/mvn_diag", "distributions/normal", "distributions/student_t"),
+        *("distributions/uniform", "glm/family", "math/generic", "math/gradient", "math/root_search"),
+        *("mcmc/diagnostic", "mcmc/metropolis_hastings", "optimizer/bfgs", "optimizer/nelder_mead"),
+        *("stats/sample_stats", "util/deferred_tensor"),
+    )
 )
 _DEEPXDE: Final = f"deepxde==1.15.0 scikit-optimize==0.10.2 pyaml==26.7.0 {_TFP}"
 CLIENTS: Final = {
@@ -118,6 +133,12 @@ CLIENTS: Final = {
         _TFP,
         39,
         program="tfp_core.py",
+    ),
+    "tensorflow-probability-tests": Client(
+        f"{_TFP_NEEDS} {_NUMPY}",
+        1,
+        tests=_TFP_TESTS,
+        repository="https://github.com/tensorflow/probability v0.25.0",
     ),
     "tensornetwork": Client(
         "tensornetwork==0.4.6 graphviz==0.21 h5py==3.16.0",

@@ -92,17 +92,37 @@ def environment(client: Client, folder: Path) -> Path:
     """The interpreter of an environment with the client's packages, which is created if it is missing."""
     python = folder / "bin" / "python"
     installed = folder / "installed.txt"
-    if installed.exists() and installed.read_text() == client.requirements:
+    content = f"{client.requirements} {client.repository}"
+    if installed.exists() and installed.read_text() == content:
         return python
     venv.create(folder, clear=True)
+    if client.repository:
+        check_out(client.repository, folder_of_tests(client, python))
     packages = [sysconfig.get_paths()["purelib"], str(ROOT)]
     (site_packages,) = folder.glob("lib/python*/site-packages")
     (site_packages / "of_the_tests.pth").write_text("\n".join(packages) + "\n")
     pip = [sys.executable, "-m", "pip", "--python", str(python)]
     options = ["--quiet", "--no-deps", "--ignore-installed", "--no-compile"]
     subprocess.run([*pip, "install", *options, *client.requirements.split()], check=True)
-    installed.write_text(client.requirements)
+    installed.write_text(content)
     return python
+
+
+def check_out(repository: str, folder: Path) -> None:
+    """Clone the Python files of a repository, named as ``URL TAG``, into ``folder``, and no others."""
+    url, tag = repository.split()
+    clone = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth=1", f"--branch={tag}"]
+    subprocess.run([*clone, "--filter=blob:none", "--sparse", url, str(folder)], check=True)
+    subprocess.run(["git", "-C", str(folder), "sparse-checkout", "set", "--no-cone", "*.py"], check=True)
+
+
+def folder_of_tests(client: Client, python: Path) -> Path:
+    """The folder from which a client's test files are named: its repository's, or ``site-packages``."""
+    environment_folder = python.parents[1]
+    if client.repository:
+        return environment_folder / "repository"
+    (site_packages,) = environment_folder.glob("lib/python*/site-packages")
+    return site_packages
 
 
 def run(client: Client, python: Path) -> Outcome:
@@ -127,7 +147,8 @@ def run(client: Client, python: Path) -> Outcome:
         failed = re.findall(r"^fail (.*)$", output, re.MULTILINE)
         passed = re.findall(r"^pass (.*)$", output, re.MULTILINE)
         return Outcome(len(passed), 0, tuple(failed), seconds, output)
-    failed = re.findall(r"^(?:FAILED|ERROR) \S*?site-packages/(\S+)", output, re.MULTILINE)
+    tests = re.escape(folder_of_tests(client, python).name)
+    failed = re.findall(rf"^(?:FAILED|ERROR) \S*?{tests}/(\S+)", output, re.MULTILINE)
     return Outcome(_count(output, "passed"), _count(output, "skipped"), tuple(failed), seconds, output)
 
 
@@ -135,10 +156,10 @@ def arguments_of(client: Client, python: Path) -> list[str]:
     """The program that ``dualflow run`` runs, and its arguments."""
     if client.program:
         return [str(PROGRAMS / client.program)]
-    (site_packages,) = python.parents[1].glob("lib/python*/site-packages")
+    tests = folder_of_tests(client, python)
     quiet = ["-q", "--no-header", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    options = [*quiet, *client.options, "--rootdir", str(site_packages)]
-    return ["-m", "pytest", *options, str(site_packages / client.tests)]
+    options = [*quiet, *client.options, "--rootdir", str(tests)]
+    return ["-m", "pytest", *options, *(str(tests / name) for name in client.tests.split())]
 
 
 def is_known(name: str, test: str) -> bool:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from error_cases import ErrorCases, Frames
 
+import dualflow as df
 from dualflow.compat import v1
+from dualflow.graph_mode.unknown_rank import postpone
 
 FED = {
     "number": np.float32(0.5),
@@ -30,6 +32,25 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "like": lambda x: v1.ones_like(x) + v1.zeros_like(x) + x,
     "joined": lambda x: v1.concat([v1.reshape(x, [-1]), v1.reshape(x, [-1])], axis=0),
     "two kinds": lambda x: [v1.argmax(v1.reshape(x, [-1, 1]), 1), {"x": v1.abs(x)}],
+}
+
+
+CALLS_ON_AXES: dict[str, Callable[[Any], Any]] = {
+    "sums along an axis": lambda x: (df.reduce_sum(x, axis=-1), df.reduce_logsumexp(x, axis=-1)),
+    "a part": lambda x: (x[0], x[..., -1], x[..., df.newaxis], x[1:]),
+    "softmax": lambda x: df.nn.softmax(x),
+    "another axis": lambda x: df.expand_dims(df.cumsum(x, axis=-1), 0),
+    "a fixed number of parts": lambda x: df.split(df.concat([x, x], -1), 2, -1),
+    "stacked": lambda x: df.stack([x, x + 1.0], axis=-1),
+    "sizes": lambda x: df.concat([df.shape(x)[:-1], [1]], 0),
+    "broadcast sizes": lambda x: df.broadcast_dynamic_shape(df.shape(x), [1]),
+    "of these sizes": lambda x: (df.broadcast_to(x, df.shape(x)), df.fill(df.shape(x)[:-1], 2.0)),
+    "rows of sizes": lambda x: df.reshape(x, df.concat([df.shape(x)[:-1], [-1, 1]], 0)),
+    "sums along computed axes": lambda x: df.reduce_sum(x, df.range(1, df.rank(x)), keepdims=True),
+    "axes in another order": lambda x: df.transpose(
+        x, df.concat([df.range(1, df.rank(x)), df.where(df.rank(x) > 1, df.range(1), [0])], 0)
+    ),
+    "axes in an order": lambda x: df.transpose(x, df.range(df.rank(x))[::-1]),
 }
 
 
@@ -62,6 +83,22 @@ def test_results_equal_those_of_a_static_shape(session: v1.Session, call: str, f
     unknown, ranked = v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)
     expected = session.run(CALLS[call](ranked), {ranked: array})
     same(session.run(CALLS[call](unknown), {unknown: array}), expected)
+
+
+@pytest.mark.parametrize("fed", ["matrix", "stack"])
+@pytest.mark.parametrize("call", CALLS_ON_AXES)
+def test_functions_of_axes_compute_those_that_are_fed(session: v1.Session, call: str, fed: str) -> None:
+    array = FED[fed]
+    unknown, ranked = v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)
+    expected = session.run(CALLS_ON_AXES[call](ranked), {ranked: array})
+    same(session.run(CALLS_ON_AXES[call](unknown), {unknown: array}), expected)
+
+
+def test_one_graph_computes_with_axes_of_each_number(session: v1.Session) -> None:
+    x = v1.placeholder("float")
+    turned, total = df.transpose(x, df.range(df.rank(x))[::-1]), df.reduce_sum(x, axis=-1)
+    for array in (FED["vector"], FED["stack"], FED["matrix"]):
+        same(session.run([turned, total], {x: array}), [array.T, array.sum(-1)])
 
 
 @pytest.mark.parametrize("fed", FED)
@@ -126,6 +163,12 @@ def test_a_default_may_be_replaced_by_any_rank(session: v1.Session) -> None:
 # What is known
 
 
+def test_sizes_of_an_unknown_shape_are_unknown() -> None:
+    shape = v1.placeholder("float").shape
+    assert (shape[-1], shape[1:], shape.with_rank_at_least(1)) == (None, shape, shape)
+    assert df.TensorShape(shape) is shape
+
+
 def test_a_shape_is_known_where_all_ranks_agree() -> None:
     x = v1.placeholder("float")
     assert v1.reduce_sum(x * 2.0).shape == ()
@@ -162,15 +205,19 @@ def test_calls_have_the_names_of_their_functions() -> None:
 # Refusals
 
 
+def one_for_each_axis(x: Any) -> list[Any]:
+    return [x] * len(x.shape)
+
+
 CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "its number of axes": (
         lambda x: len(x.shape),
         "rank of a tensor is unknown where it is needed. Give the",
     ),
     "its sizes": (lambda x: x.shape.as_list(), "rank of a tensor is unknown where it is needed. Give the"),
-    "a part of it": (
-        lambda x: x[0],
-        "rank of a tensor is unknown where it is needed. Give the placeholder",
+    "a list of its sizes": (
+        lambda x: list(x.shape),
+        "rank of a tensor is unknown where it is needed. Give the",
     ),
     "a function of its rows": (
         lambda x: v1.map_fn(lambda row: row, x),
@@ -183,6 +230,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "as many results as there are rows": (
         lambda x: v1.unstack(x),
         "can't be called with a tensor of unknown rank. Give the placeholder a shape",
+    ),
+    "as many results as the rank": (
+        lambda x: postpone(one_for_each_axis, (x,), {}),
+        "one_for_each_axis returns other structures or dtypes for other ranks, and takes no tensor of",
     ),
     "what returns nothing": (
         lambda x: v1.print(x),
@@ -198,6 +249,35 @@ class TestErrorMessages(ErrorCases):
     }
     frames = Frames.ANY
     raised_in = ("graph_mode/unknown_rank.py",)
+
+
+# Assertions
+
+
+ASSERTIONS: dict[str, tuple[Callable[[Any], Any], Any, Any, str]] = {
+    "elements": (df.debugging.assert_non_negative, [[0.0, 1.0]], [2.0, -1.0], "x >= 0 did not hold"),
+    "pairs": (lambda x: df.debugging.assert_less(x, 1.0), 0.5, [[0.5, 2.0]], "x < y did not hold"),
+    "in the way of TensorFlow 1": (lambda x: v1.assert_equal(x, 1.0), [1.0], 2.0, "x == y did not hold"),
+    "a rank": (lambda x: df.debugging.assert_rank(x, 1), [1.0], 2.0, "Expected a tensor of rank 1"),
+    "a high rank": (
+        lambda x: df.debugging.assert_rank_at_least(x, 5, message="volumes"),
+        np.ones([1] * 6),
+        [1.0],
+        "volumes. Expected a tensor of rank 5 or more",
+    ),
+    "one of several ranks": (lambda x: v1.assert_rank_in(x, [0, 2]), 1.0, [1.0], "tensor of rank 0 or 2"),
+}
+
+
+@pytest.mark.parametrize("case", ASSERTIONS)
+def test_a_run_checks_what_it_is_fed(session: v1.Session, case: str) -> None:
+    assertion, right, wrong, message = ASSERTIONS[case]
+    x = v1.placeholder("float")
+    with v1.control_dependencies([assertion(x)]):
+        y = df.identity(x)
+    same(session.run(y, {x: right}), np.float32(right))
+    with pytest.raises(df.errors.InvalidArgumentError, match=message):
+        session.run(y, {x: wrong})
 
 
 def test_a_variable_takes_its_own_shape_only(session: v1.Session) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -24,8 +25,11 @@ _ANY_SIZE: Final = (None, ".")
 
 
 @entry
-def assert_rank(x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None) -> None:
+def assert_rank(x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None) -> Any:
     """Raise an error unless ``x`` has ``rank`` axes.
+
+    Returns:
+        None; in an explicit graph, for a tensor of unknown rank, the operation that checks.
 
     Raises:
         InvalidArgumentError: the rank differs.
@@ -37,25 +41,27 @@ def assert_rank(x: TensorLike, rank: IntLike, message: str | None = None, name: 
     dualflow.core.errors.InvalidArgumentError: rows. Expected a tensor of rank 1, but the shape is (2, 3).
     """
     expected = static_int(rank, "rank")
-    _check_rank(x, lambda actual: actual == expected, f"rank {expected}", message)
+    return _check_rank(x, lambda actual: actual == expected, f"rank {expected}", message)
 
 
 @entry
 def assert_rank_at_least(
     x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
-) -> None:
+) -> Any:
     """Raise InvalidArgumentError unless ``x`` has ``rank`` axes or more; as :func:`assert_rank`."""
     least = static_int(rank, "rank")
-    _check_rank(x, lambda actual: actual >= least, f"rank {least} or more", message)
+    return _check_rank(x, lambda actual: actual >= least, f"rank {least} or more", message)
 
 
 @entry
 def assert_rank_in(
     x: TensorLike, ranks: TensorLike, message: str | None = None, name: str | None = None
-) -> None:
+) -> Any:
     """Raise InvalidArgumentError unless the number of axes is one of ``ranks``; as :func:`assert_rank`."""
     expected = ints(ranks, "ranks")
-    _check_rank(x, lambda actual: actual in expected, f"rank {' or '.join(map(str, expected))}", message)
+    return _check_rank(
+        x, lambda actual: actual in expected, f"rank {' or '.join(map(str, expected))}", message
+    )
 
 
 @entry
@@ -225,12 +231,17 @@ def _check_shape(
             )
 
 
-def _check_rank(x: Any, fits: Any, expected: str, message: str | None) -> None:
-    shape = shape_of(x)
-    if shape is not UNKNOWN_RANK and not fits(len(shape)):
-        raise InvalidArgumentError(
-            f"{_start(message)}Expected a tensor of {expected}, but the shape is {shape}."
-        )
+def _check_rank(x: Any, fits: Callable[[int], bool], expected: str, message: str | None) -> Any:
+    def assert_rank(tensor: Any) -> None:
+        shape = shape_of(tensor)
+        if not fits(len(shape)):
+            raise InvalidArgumentError(
+                f"{_start(message)}Expected a tensor of {expected}, but the shape is {shape}."
+            )
+
+    if shape_of(x) is UNKNOWN_RANK:
+        return dispatch.current().postponed(assert_rank, (x,), {})
+    return assert_rank(x)
 
 
 def _start(message: str | None) -> str:

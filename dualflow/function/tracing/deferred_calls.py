@@ -29,7 +29,7 @@ from dualflow.core.errors import (
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import prefix_message, public_name
+from dualflow.core.tracebacks import op_entry, prefix_message, public_name
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.tracing.deferred_ops import deferred_op
 from dualflow.function.tracing.size_probes import (
@@ -132,7 +132,7 @@ def defer(
         return None
     call = DeferredCall(function, *_map_leaves(arguments, separate))
     if any(x.shape is UNKNOWN_RANK for x in tensors):
-        return None
+        return dispatch.current().postponed(op_entry(function), args, kwargs)
     symbolic = {i: x.dtype for i, x in enumerate(tensors) if _may_be_sizes(x)}
     has_dynamic_sizes = not all(x.shape.is_static for x in tensors)
     for integers in (
@@ -142,6 +142,8 @@ def defer(
             results = _infer_results(call._replace(integers=integers), tensors)
             if results is not None:
                 return _deferred_node(call._replace(integers=integers), tensors, results)
+    if any(x.shape == (None,) and x.dtype in (int32, int64) for x in tensors):  # sizes of an unknown number
+        return dispatch.current().postponed(op_entry(function), args, kwargs)
     return None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape, broadcast
-from dualflow.core.tracebacks import entry
+from dualflow.core.tracebacks import op_entry
 from dualflow.ops.arithmetic import floordiv, maximum, mod
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, logical_and, logical_or
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-@entry
+@op_entry
 def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> Shape:
     """The shape to which tensors of two shapes broadcast.
 
@@ -52,7 +52,7 @@ def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> Shape:
     return UNKNOWN_RANK if UNKNOWN_RANK in shapes else broadcast(shapes)
 
 
-@entry
+@op_entry
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape to which two shapes, which are tensors of integers, broadcast.
 

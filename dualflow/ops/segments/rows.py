@@ -84,12 +84,12 @@ def ones_for_indices(indices: Any, dtype: DType) -> Any:
 
 
 def as_row_indices(x: Any, what: str) -> Any:
-    """Row indices as signed integers of at least 32 bits.
+    """Row indices as signed integers of at least 32 bits; an empty list has int32, too.
 
     Raises:
         DTypeError: an input does not hold integers.
     """
-    indices = convert_to_tensor(x)
+    indices = convert_to_tensor(x, int32 if isinstance(x, list | tuple) and not x else None)
     if not indices.dtype.is_integer:
         raise DTypeError(f"{what} are integers, not {indices.dtype.name}; cast them with df.cast.")
     return indices if indices.dtype in (int32, int64) else cast(indices, int64)
