@@ -208,6 +208,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from dualflow import array_api as array_api
+    from dualflow import audio as audio
     from dualflow import autodiff as autodiff
     from dualflow import bitwise as bitwise
     from dualflow import compat as compat
@@ -365,7 +366,7 @@ _publish(
     modules=("config", "eager", "errors", "version"),
     lazy={
         "dualflow": (
-            "array_api autodiff bitwise compat contrib data debugging distribute dtypes experimental "
+            "array_api audio autodiff bitwise compat contrib data debugging distribute dtypes experimental "
             "graph_util image initializers io keras linalg lookup math nest nn numpy onnx profiler "
             "quantization ragged random raw_ops rewrite saved_model sets signal sparse strings summary "
             "sysconfig test train types xla"

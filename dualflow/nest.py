@@ -15,6 +15,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
+from dualflow.core.type_spec import TypeSpec
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -36,7 +37,8 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
 
     Args:
         structure: of any depth; a single leaf is a structure too.
-        expand_composites: whether a SparseTensor or IndexedSlices is a structure of its tensors.
+        expand_composites: whether a composite, such as a RaggedTensor, is a structure of its tensors, and
+            its spec one of their specs.
 
     >>> import dualflow as df
     >>> df.nest.flatten({"b": [1, 2], "a": (3, None)})
@@ -132,7 +134,9 @@ def _flattened(structure: Any, expand: bool) -> tuple[list[Any], tree.Structure]
 
     def is_leaf(value: Any) -> bool:
         is_dataclass = dataclasses.is_dataclass(value) and not hasattr(type(value), "__attrs_attrs__")
-        is_tensor = isinstance(value, AbstractSource) or (not expand and isinstance(value, AbstractComposite))
+        is_tensor = isinstance(value, AbstractSource) or (
+            not expand and isinstance(value, AbstractComposite | TypeSpec)
+        )
         is_traced = hasattr(type(value), "__tf_tracing_type__") and not hasattr(type(value), "__tree__")
         return value is None or is_dataclass or is_tensor or is_traced
 

@@ -1,7 +1,7 @@
 """The import hook that adds this backend to Keras's list of backends.
 
 While this backend is chosen, some modules of Keras are compiled with one more branch
-(:mod:`keras_dualflow.branches`), or with other imports (:mod:`keras_dualflow.tensorflow_imports`); others are
+(:mod:`keras_dualflow.branches`); others get other imports (:mod:`keras_dualflow.tensorflow_imports`), or are
 patched after they are loaded (:mod:`keras_dualflow.patches`). They are located by Python's own finders; the
 import of all other modules is unchanged.
 """
@@ -38,25 +38,23 @@ class BranchLoader(SourceFileLoader):
         return code_with_branch(self.get_data(path), path, fullname)
 
 
-class _ImportLoader(SourceFileLoader):
-    """Loads a module of Keras that imports dualflow in place of TensorFlow; compiled at each import, too."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        return code_with_replaced_imports(self.get_data(path), path, fullname)
-
-
 class _PatchLoader(SourceFileLoader):
-    """Loads a module of Keras, and patches it."""
+    """Loads a module of Keras with other imports, and patches it."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        code = super().get_code(fullname)
+        if code is None or fullname not in TENSORFLOW_IMPORTS:
+            return code
+        return code_with_replaced_imports(code, fullname)
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        patch(module)
+        if module.__name__ in PATCHES:
+            patch(module)
 
 
 _LOADERS: Final[dict[str, type[SourceFileLoader]]] = {
-    **dict.fromkeys(PATCHES, _PatchLoader),
-    **dict.fromkeys(TENSORFLOW_IMPORTS, _ImportLoader),
+    **dict.fromkeys((*PATCHES, *TENSORFLOW_IMPORTS), _PatchLoader),
     **dict.fromkeys(BRANCHES, BranchLoader),
 }
 """The loader of each module of Keras that is changed."""

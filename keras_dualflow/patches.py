@@ -153,6 +153,28 @@ def _hide_stand_in(names: dict[str, Any]) -> None:
     names["tensorflow"] = TensorFlow("tensorflow")
 
 
+def _accept_datasets(names: dict[str, Any]) -> None:
+    """Let ``split_dataset`` take ``df.data.Dataset``, batched or not, as it takes TensorFlow's datasets."""
+    is_tf_dataset, is_batched, get_batch_size = (
+        names[name] for name in ("is_tf_dataset", "is_batched", "get_batch_size")
+    )
+
+    def is_dataset(dataset: Any) -> bool:
+        return isinstance(dataset, import_module("dualflow.data.dataset").Dataset) or is_tf_dataset(dataset)
+
+    def batched(dataset: Any) -> bool:
+        batching = import_module("dualflow.data.batching")
+        stage = getattr(dataset, "stage", None)
+        return isinstance(stage, batching.BatchStage | batching.PaddedBatchStage)
+
+    def batch_size(dataset: Any) -> int | None:
+        size: int | None = dataset.stage.size if batched(dataset) else get_batch_size(dataset)
+        return size
+
+    names["is_tf_dataset"], names["get_batch_size"] = is_dataset, batch_size
+    names["is_batched"] = lambda dataset: batched(dataset) or is_batched(dataset)
+
+
 def _seed_dualflow(names: dict[str, Any]) -> None:
     """Make ``keras.utils.set_random_seed`` seed dualflow too."""
     seed_others = names["set_random_seed"]
@@ -293,6 +315,9 @@ PATCHES: Final = {
             "in_tf_graph",
         ),
         _add_dynamic_backend,
+    ),
+    "keras.src.utils.dataset_utils": Patch(
+        ("is_tf_dataset", "is_batched", "get_batch_size"), _accept_datasets
     ),
     "keras.src.utils.module_utils": Patch(("LazyModule.available", "tensorflow"), _hide_stand_in),
     "keras.src.utils.rng_utils": Patch(("set_random_seed",), _seed_dualflow),

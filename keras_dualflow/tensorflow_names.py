@@ -1,11 +1,12 @@
-"""``tf``, as Keras's preprocessing layers of words and categories import it: dualflow's names.
+"""``tensorflow``, as Keras's preprocessing layers and dataset loaders import it: dualflow's names.
 
 They call TensorFlow's ops on every backend. On this backend these are dualflow's, whether or not TensorFlow
-is installed.
+is installed. They import this module in place of ``keras.src.utils.module_utils``, whose other names it has.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 import dualflow
@@ -23,4 +24,9 @@ class _Names:
         return "LazyModule(dualflow)"
 
 
-tf: Final = _Names()
+tensorflow: Final = _Names()
+
+
+def __getattr__(name: str) -> Any:
+    """Another of Keras's modules that may be missing, such as ``grain``."""
+    return getattr(sys.modules["keras.src.utils.module_utils"], name)

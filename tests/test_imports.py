@@ -128,6 +128,8 @@ LATE = {
     "tensorboardX": "0.1 s, and no dependency: only summaries need it",
     "logging": "5 ms: only logs need it",
     "dualflow.core.log_topics": "imports logging",
+    "dualflow.data.dataset": "only keras.utils.split_dataset needs it",
+    "dualflow.data.batching": "only keras.utils.split_dataset needs it",
     "dualflow.data.notebook": "only the display of a dataset in a notebook needs it",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
     "PIL": "0.05 s, and no dependency: only files of images need it",

@@ -18,6 +18,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 nest = df.nest
 Pair = collections.namedtuple("Pair", "a b")
 SPARSE = df.SparseTensor([[0]], [1.0], [2])
+SPARSE_SPEC = df.SparseTensorSpec([2])
 
 
 @dataclasses.dataclass
@@ -55,7 +56,9 @@ def test_leaves_come_from_left_to_right_and_by_sorted_key() -> None:
     assert nest.flatten(5) == [5]
 
 
-@pytest.mark.parametrize("leaf", [None, "abc", {1, 2}, 1, np.ones(2), df.ones([2]), SPARSE, Point()])
+@pytest.mark.parametrize(
+    "leaf", [None, "abc", {1, 2}, 1, np.ones(2), df.ones([2]), SPARSE, SPARSE_SPEC, Point()]
+)
 def test_a_leaf_is_no_structure(leaf: Any) -> None:
     assert not nest.is_nested(leaf)
     assert nest.flatten(leaf)[0] is leaf

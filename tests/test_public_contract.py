@@ -16,6 +16,7 @@ NAMESPACES = {
     "df.array_api": df.array_api,
     "df.array_api.fft": df.array_api.fft,
     "df.array_api.linalg": df.array_api.linalg,
+    "df.audio": df.audio,
     "df.autodiff": df.autodiff,
     "df.bitwise": df.bitwise,
     "df.distribute": df.distribute,

@@ -23,6 +23,7 @@ NAMESPACES: dict[str, Any] = {
     "df.array_api.fft": df.array_api.fft,
     "df.array_api.linalg": df.array_api.linalg,
     "df.autograph": df.autograph,
+    "df.audio": df.audio,
     "df.autodiff": df.autodiff,
     "df.bitwise": df.bitwise,
     "df.compat": df.compat,

@@ -13,11 +13,14 @@ from dualflow.data.stage import Stage
 class DatasetBase(AbstractDataset):
     """The base class of the mixins with the methods of datasets: it wraps the last stage of a pipeline.
 
+    Programs may set attributes of their own, as Keras's loaders set ``class_names``; datasets that are made
+    from this one don't have them.
+
     Attributes:
         stage: the last stage of its pipeline.
     """
 
-    __slots__ = ("__weakref__", "stage")
+    __slots__ = ("__dict__", "__weakref__", "stage")
     stage: Stage
 
     @classmethod

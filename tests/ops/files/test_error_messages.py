@@ -29,7 +29,68 @@ def beyond_pillows_limit():
         return io.decode_png(PNG)
 
 
+def changed(file, position, value):
+    return file[:position] + bytes([value]) + file[position + 1 :]
+
+
+WAV = df.audio.encode_wav([[0.5]], 8000).numpy()
 CASES = {
+    "an empty sound": (
+        lambda: df.audio.decode_wav(b""),
+        InvalidArgumentError,
+        "0 bytes",
+        "was the file read",
+    ),
+    "an image as a sound": (
+        lambda: df.audio.decode_wav(PNG),
+        InvalidArgumentError,
+        "begins with",
+        "PNG",
+    ),
+    "a sound that is cut off": (
+        lambda: df.audio.decode_wav(WAV[:-1]),
+        InvalidArgumentError,
+        "cut off: its chunk b'data' has 2 bytes",
+    ),
+    "a sound without data": (
+        lambda: df.audio.decode_wav(WAV[:36]),
+        InvalidArgumentError,
+        "no chunk b'data'",
+    ),
+    "a sound of 8 bits": (
+        lambda: df.audio.decode_wav(changed(WAV, 34, 8)),
+        InvalidArgumentError,
+        "PCM samples of 16 bits, not encoding 1 with 8 bits",
+        "soundfile",
+    ),
+    "several sounds": (lambda: df.audio.decode_wav(AB), InvalidArgumentError, "one file", "one by one"),
+    "a number of channels below -1": (
+        lambda: df.audio.decode_wav(WAV, -2),
+        InvalidArgumentError,
+        "desired_channels is a number, or -1",
+        "not -2",
+    ),
+    "a sound without channels": (
+        lambda: df.audio.encode_wav(df.zeros([2, 0]), 8000),
+        InvalidArgumentError,
+        "1 to 65535 channels, not 0",
+    ),
+    "a sound without an axis of channels": (
+        lambda: df.audio.encode_wav(df.zeros([2]), 8000),
+        InvalidArgumentError,
+        r"audio has axes \(samples, channels\)",
+        "df.expand_dims",
+    ),
+    "a sample rate of 0": (
+        lambda: df.audio.encode_wav([[0.5]], 0),
+        InvalidArgumentError,
+        "sample_rate is a positive number",
+    ),
+    "a sample rate of a fraction": (
+        lambda: df.audio.encode_wav([[0.5]], 0.5),
+        DTypeError,
+        "sample_rate is one integer",
+    ),
     "an image that is a number": (lambda: io.decode_image(1.5), DTypeError, "bytes of a file", "not float32"),
     "a large image": (beyond_pillows_limit, InvalidArgumentError, "limit of 4", "MAX_IMAGE_PIXELS to None"),
     "no text": (
