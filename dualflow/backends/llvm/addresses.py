@@ -1,84 +1,90 @@
-"""Indices of elements of buffers, which a kernel computes."""
+"""Addresses of elements of buffers, which a kernel computes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.backends.llvm.kernel_table import KernelArguments
+from dualflow.backends.llvm.text import I64, Builder, EmittedValue
 from dualflow.schedule import kernel_statements as ks
-from dualflow.schedule.kernel_statements import ElementAccess, LaunchParameter
+from dualflow.schedule.kernel_statements import ElementAccess
 from dualflow.schedule.loop_ids import LoopId
-
-HOISTED_TERMS = 3
-"""The number of outer loops from which the first index of a row is hoisted out of the vector loop."""
 
 
 class Addresses:
-    """Indices of elements from the indices of enclosing loops.
+    """Addresses of elements from the indices of enclosing loops.
 
-    If a vector loop accesses a row whose first index depends on many outer loops, that index is computed once
-    before the loop, for the vector iterations and the masked tail, and frozen. Otherwise LLVM would increment
-    a pointer in the vector loop, and recompute the products for the tail, which is all of a short row. With
-    few outer loops LLVM handles both.
+    The address at which a row starts is computed before the vector loop that accesses it, once for the vector
+    iterations and the masked tail. It is frozen, or LLVM would move its terms back into the loop. So the
+    addresses in the loop are such a pointer plus the index of the loop, which LLVM need not improve.
 
     Args:
-        parameters: the kernel's launch parameters.
+        builder: emits the addresses.
+        arguments: the kernel's arguments.
         loops: the index of each enclosing loop.
         bound: returns the value of a bound.
     """
 
     def __init__(
         self,
-        parameters: Sequence[EmittedValue],
+        builder: Builder,
+        arguments: KernelArguments,
         loops: Mapping[LoopId, EmittedValue],
         bound: Callable[[ks.Bound], EmittedValue],
     ) -> None:
-        self._parameters, self._loops, self._bound = parameters, loops, bound
+        self._builder, self._arguments, self._loops, self._bound = builder, arguments, loops, bound
         self._row_starts: dict[ElementAccess, EmittedValue] = {}
         self._vector_loop: LoopId | None = None
 
     def emit_row_starts(self, loop: ks.For) -> None:
-        """Emit the indices at which the rows start that a vector loop accesses."""
+        """Emit the addresses at which the rows start that a vector loop accesses."""
         inside = {s.loop for s in ks.walk_kernel(loop.body) if isinstance(s, ks.For | ks.Blocks | ks.Chunks)}
         outer_loops, self._vector_loop = self._loops.keys() - inside, loop.loop
         for statement in ks.walk_kernel(loop.body):
-            if not isinstance(statement, ks.Load | ks.Store) or statement.access.block_starts:
+            if not isinstance(statement, ks.Load | ks.Store):
                 continue
             access = statement.access
             outer = [term for term in access.terms if term[0] != loop.loop]
-            if (
-                access not in self._row_starts
-                and len(outer) >= HOISTED_TERMS
-                and outer_loops.issuperset([i for i, _ in outer])
-            ):
-                start = self._sum(access, outer, self._offset(access))
-                assert start is not None, "there are terms"
-                self._row_starts[access] = start.frozen()
+            if access not in self._row_starts and outer_loops.issuperset([i for i, _ in outer]):
+                self._emit_row_start(access, loop.loop)
+
+    def _emit_row_start(self, access: ElementAccess, vector_loop: LoopId) -> None:
+        """Emit the address of the element at index 0 of the vector loop, unless that is the buffer's."""
+        indices = {loop: self._loops[loop] for loop, _ in access.terms if loop != vector_loop}
+        if any(edge.loop == vector_loop for edge in access.block_starts):
+            indices[vector_loop] = self._builder.constant(I64, 0)
+        start = self._sum(access, indices, self._offset(access))
+        if start is not None:
+            pointer = self._arguments.pointers[access.buffer]
+            element = self._arguments.elements[access.buffer]
+            self._row_starts[access] = self._builder.offset(pointer, start, element).frozen()
 
     def discard_row_starts(self) -> None:
-        """Discard the hoisted starts of rows; called at the end of their loop."""
+        """Discard the starts of rows; called at the end of their loop."""
         self._row_starts = {}
 
-    def index_of(self, access: ElementAccess) -> EmittedValue | None:
-        """The index of an element; None for 0."""
-        row = self._row_starts.get(access)
-        if row is None:
-            return self._sum(access, access.terms, self._offset(access))
-        return self._sum(access, [term for term in access.terms if term[0] == self._vector_loop], row)
+    def address_of(self, access: ElementAccess) -> tuple[EmittedValue, EmittedValue | None]:
+        """A pointer, and the index of an element from there; None for 0."""
+        pointer = self._row_starts.get(access)
+        if pointer is None:
+            index = self._sum(access, self._loops, self._offset(access))
+            return self._arguments.pointers[access.buffer], index
+        along = {loop: self._loops[loop] for loop, _ in access.terms if loop == self._vector_loop}
+        return pointer, self._sum(access._replace(block_starts=()), along, None)
 
     def _offset(self, access: ElementAccess) -> EmittedValue | None:
-        return None if access.offset is None else self._parameters[access.offset.number]
+        return None if access.offset is None else self._arguments.parameters[access.offset.number]
 
     def _sum(
-        self,
-        access: ElementAccess,
-        terms: Sequence[tuple[LoopId, LaunchParameter | None]],
-        start: EmittedValue | None,
+        self, access: ElementAccess, indices: Mapping[LoopId, EmittedValue], start: EmittedValue | None
     ) -> EmittedValue | None:
+        """``start`` plus the terms of the loops in ``indices``."""
         begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
-        for loop, stride in terms:
-            term = self._loops[loop] - begins[loop] if loop in begins else self._loops[loop]
+        for loop, stride in access.terms:
+            if loop not in indices:
+                continue
+            term = indices[loop] - begins[loop] if loop in begins else indices[loop]
             if stride is not None:
-                term = term * self._parameters[stride.number]
+                term = term * self._arguments.parameters[stride.number]
             start = term if start is None else start + term
         return start

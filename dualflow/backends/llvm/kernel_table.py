@@ -54,6 +54,7 @@ class KernelArguments(NamedTuple):
         parameters: the launch parameters.
         scalars: the scalar operands.
         pointers: the addresses of all buffers, the kernel's own included.
+        elements: the type of the elements of each of these buffers.
         scratch: the indices of scratch buffers, which are padded for lanes that are masked off.
         status: the address of the status word.
         first_check: the number of the first check.
@@ -62,6 +63,7 @@ class KernelArguments(NamedTuple):
     parameters: Sequence[EmittedValue]
     scalars: Sequence[EmittedValue]
     pointers: Sequence[EmittedValue]
+    elements: Sequence[Type]
     scratch: range
     status: EmittedValue
     first_check: EmittedValue
@@ -82,16 +84,19 @@ def load_arguments(
     kernel, scalars = launch.kernel, () if is_long(launch) else launch.kernel.scalars
     parameters = [load_next() for _ in range(kernel.parameters)]
     loaded_scalars = [load_next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
+    elements = [Type.of_dtype(argument.dtype.dtype) for argument in launch.buffers]
     pointers = []
-    for argument in launch.buffers:
+    for element in elements:
         start = b.load(buffers, load_next(), PTR)
-        pointers.append(b.offset(start, load_next(), Type.of_dtype(argument.dtype.dtype)))
-    scratch_count = sum(isinstance(s, ScratchBuffer) for s in kernel.body)
-    if scratch_count or launch.partials:
+        pointers.append(b.offset(start, load_next(), element))
+    scratch_dtypes = [s.dtype for s in kernel.body if isinstance(s, ScratchBuffer)]
+    own = [Type.of_dtype(dtype.dtype) for dtype in scratch_dtypes or launch.partials]
+    if own:
         arena, stride = b.load(buffers, load_next(), PTR), load_next()
-        thread_offset = thread * stride if scratch_count else None
-        for _ in range(scratch_count or len(launch.partials)):
+        thread_offset = thread * stride if scratch_dtypes else None
+        for _ in own:
             start = load_next()
             pointers.append(b.offset(arena, start if thread_offset is None else start + thread_offset, U8))
-    scratch = range(len(launch.buffers), len(launch.buffers) + scratch_count)
-    return KernelArguments(parameters, loaded_scalars, pointers, scratch, status, load_next())
+    scratch = range(len(elements), len(elements) + len(scratch_dtypes))
+    elements += own
+    return KernelArguments(parameters, loaded_scalars, pointers, elements, scratch, status, load_next())

@@ -65,7 +65,7 @@ class KernelValues:
         self._edges: dict[BlockId, tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, thread = function.args
         self._arguments = load_arguments(self.builder, context, thread, launch)
-        self._addresses = Addresses(self._arguments.parameters, self._index, self._bound)
+        self._addresses = Addresses(self.builder, self._arguments, self._index, self._bound)
 
     def _bound(self, bound: ks.Bound) -> EmittedValue:
         if isinstance(bound, LaunchParameter):
@@ -240,8 +240,8 @@ class KernelValues:
         return any(loop == self.lane_loop for loop, _ in access.terms)
 
     def _access(self, access: ElementAccess) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
-        """The address of the buffer, the index of the first lane, and offsets of lanes if not contiguous."""
-        index, steps = self._addresses.index_of(access), None
+        """A pointer, the index of the first lane from there, and offsets of lanes if not contiguous."""
+        (pointer, index), steps = self._addresses.address_of(access), None
         for loop, stride in access.terms:
             if stride is not None and loop == self.lane_loop:
                 steps = self.builder.iota(I64.vector(self.lanes)) * self._arguments.parameters[stride.number]
@@ -249,7 +249,7 @@ class KernelValues:
             position, distance = access.gather_index
             gathered = self._registers[position.number] * self._arguments.parameters[distance.number]
             index = gathered if index is None else index + gathered
-        return self._arguments.pointers[access.buffer], self.zero if index is None else index, steps
+        return pointer, self.zero if index is None else index, steps
 
     # Failures
 

@@ -85,18 +85,21 @@ class KernelEmitter(KernelValues):
         start, stop = self._bound(loop.begin), self._bound(loop.end)
         registers = ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
-            self._iteration(loop, self.builder.loop(start, stop, 1, self._values(registers)), registers)
-        elif self.is_long:
-            iterations = self.builder.loop(start, stop, self.lanes, self._values(registers))
+            # without an inner loop, LLVM replaces products of the index and strides by increments
+            is_outer = any(isinstance(s, ks.For | ks.Blocks | ks.Once) for s in ks.walk_kernel(loop.body))
+            iterations = self.builder.loop(start, stop, 1, self._values(registers), frozen=is_outer)
+            self._iteration(loop, iterations, registers)
+            return
+        self._addresses.emit_row_starts(loop)
+        if self.is_long:
+            iterations = self.builder.loop(start, stop, self.lanes, self._values(registers), frozen=True)
             self._iteration(loop, iterations, registers, stop)
         else:
             full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
-            self._addresses.emit_row_starts(loop)
-            self._iteration(
-                loop, self.builder.loop(start, full, self.lanes, self._values(registers)), registers
-            )
+            iterations = self.builder.loop(start, full, self.lanes, self._values(registers), frozen=True)
+            self._iteration(loop, iterations, registers)
             self._tail(loop, full, stop, registers)
-            self._addresses.discard_row_starts()
+        self._addresses.discard_row_starts()
 
     def _tail(
         self, loop: ks.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]
@@ -157,7 +160,8 @@ class KernelEmitter(KernelValues):
     def _blocks(self, blocks: ks.Blocks) -> None:
         stop, size = self._bound(blocks.end), self._bound(blocks.size)
         registers = ks.carried(blocks.body)
-        with self.builder.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as iteration:
+        start, carried = self._bound(blocks.begin), self._values(registers)
+        with self.builder.loop(start, stop, size, carried, frozen=True) as iteration:
             self._set(registers, iteration.carried)
             self._set_edges((blocks.loop, blocks.level), iteration.index, size, stop)
             self._statements(blocks.body)
@@ -169,7 +173,7 @@ class KernelEmitter(KernelValues):
             self._arguments.parameters[chunks.size.number],
             self._arguments.parameters[chunks.extent.number],
         )
-        with self.builder.loop(self._low, self._high) as iteration:
+        with self.builder.loop(self._low, self._high, frozen=True) as iteration:
             self._index[KernelLoop.CHUNKS] = iteration.index
             self._set_edges((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
             self._statements(chunks.body)
@@ -177,7 +181,7 @@ class KernelEmitter(KernelValues):
     def _row_groups(self, rows: ks.RowGroups) -> None:
         """Emit a loop over groups of rows; the last group may repeat the last row."""
         start, stop = self._bound(rows.begin), self._bound(rows.end)
-        with self.builder.loop(start, stop, rows.width) as iteration:
+        with self.builder.loop(start, stop, rows.width, frozen=True) as iteration:
             following = [iteration.index + i for i in range(1, rows.width)]
             indices = (iteration.index, *[(i < stop).select(i, stop - 1) for i in following])
             self.group = RowGroup(rows.loop, indices, self.lanes)

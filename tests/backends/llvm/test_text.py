@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualflow.backends.llvm.runtime.compiler import assembly
 from dualflow.backends.llvm.runtime.jit import compile_text
+from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import BOOL, F16, F32, F64, I8, I32, I64, PTR, U64, VOID, LlvmModule, Type
 from dualflow.core.errors import DTypeError, InternalError
 
@@ -332,6 +335,39 @@ def test_loop_carries_accumulators_and_runs_exactly_its_range(count):
     b.ret(loop.results[0] * 1000 + loop.results[1])
     expected = 1000 * sum(j for i in range(0, count, 2) for j in range(i)) + 3 ** len(range(0, count, 2))
     assert run(module, "sums", ctypes.c_int64, count) == expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 8])
+def test_a_frozen_loop_runs_as_another(count):
+    module = LlvmModule()
+    f = module.function("f", I64, [("n", I64)])
+    b, n = f.builder, f.args[0]
+    with b.loop(1, n, 3, carried=[b.constant(I64, 0)], frozen=True) as loop:
+        loop.next(loop.carried[0] * 10 + loop.index)
+    b.ret(loop.results[0])
+    expected = functools.reduce(lambda total, i: 10 * total + i, range(1, count, 3), 0)
+    assert run(module, "f", ctypes.c_int64, count) == expected
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_llvm_replaces_products_of_an_index_by_increments_unless_the_loop_is_frozen(frozen):
+    module = LlvmModule()
+    f = module.function("f", VOID, [("x", PTR), ("n", I64), ("stride", I64)])
+    b, (x, n, stride) = f.builder, f.args
+    with b.loop(0, n, frozen=frozen) as loop:
+        b.store(loop.index, x, loop.index * stride)
+    b.ret()
+    assert ("mul" in assembly(module.text(), vector_bits())) == frozen
+
+
+def test_innermost_loops_begin_at_32_bytes():
+    module = LlvmModule()
+    f = module.function("f", VOID, [("x", PTR), ("n", I64)])
+    b, (x, n) = f.builder, f.args
+    with b.loop(0, n) as rows, b.loop(0, n) as columns:
+        b.store(rows.index + columns.index, x, rows.index * n + columns.index)
+    b.ret()
+    assert assembly(module.text(), vector_bits()).count(".p2align\t5") == 1
 
 
 def test_while_loop_stops_at_its_test():

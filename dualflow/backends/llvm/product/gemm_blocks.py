@@ -67,7 +67,7 @@ def emit_blocks(
     packed = builder.offset(scratch, thread * size[Field.THREAD_SCRATCH], element)
     copy = builder.offset(packed, size[Field.KC] * nr, element)
     lists = [builder.alloca(I64, length) for length in windows or ()]
-    with builder.loop(low, high) as iteration:
+    with builder.loop(low, high, frozen=True) as iteration:
         block = iteration.index.frozen()
         column_block = block.quotient(size[Field.M_BLOCKS])
         i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
@@ -76,7 +76,7 @@ def emit_blocks(
         rows = minimum(size[Field.MC], size[Field.M] - i)
         # An empty K has one K block too, which writes the zeros.
         k_end = (size[Field.K] < 1).select(1, size[Field.K])
-        with builder.loop(0, k_end, size[Field.KC]) as k_block:
+        with builder.loop(0, k_end, size[Field.KC], frozen=True) as k_block:
             p = k_block.index.frozen()
             depth = minimum(size[Field.K] - p, size[Field.KC])
             accumulate = (p > 0).select(1, size[Field.ACCUMULATE])

@@ -185,7 +185,7 @@ def emit_tiles(
     accumulate_masks = [args.accumulate.ne(0).select(mask, none) for mask in masks]
     nr = builder.constant(I64, tile.vectors * lanes)
     loop = _DepthLoop(builder, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
-    with builder.loop(0, rows, tile.rows) as iteration:
+    with builder.loop(0, rows, tile.rows, frozen=True) as iteration:
         i = iteration.index
         rows_in_tile = [minimum(rows - i - 1, r) for r in range(tile.rows)]
         if windows:
@@ -282,7 +282,7 @@ class _DepthLoop:
             a: EmittedValue, length: EmittedValue, carried: list[EmittedValue]
         ) -> list[EmittedValue]:
             """Emit the loop over ``length`` columns of A of equal stride, from the address ``a`` on."""
-            with builder.loop(0, length, carried=[a, *carried]) as step:
+            with builder.loop(0, length, carried=[a, *carried], frozen=True) as step:
                 a_column, b_row, target, *sums = step.carried
                 row_vectors = [
                     builder.load(b_row, start, vector, mask)
@@ -291,7 +291,7 @@ class _DepthLoop:
                 if copy:
                     for value, start in zip(row_vectors, self.vector_starts, strict=True):
                         builder.store(value, target, start)
-                    target = builder.offset(target, self.nr, self.element)
+                    target = builder.offset(target, self.nr, self.element).frozen()
                 broadcast = [
                     builder.load(a_column, offset, self.element).splat(vector.lanes)
                     for offset in a_rows.offsets
@@ -300,8 +300,9 @@ class _DepthLoop:
                 lefts, rights = map(products.left, broadcast), list(map(products.right, row_vectors))
                 factors = [(x, y) for x in lefts for y in rights]
                 sums = [products.add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
-                next_column = builder.offset(a_column, self.a_step, self.element)
-                step.next(next_column, builder.offset(b_row, b_row_stride, self.element), target, *sums)
+                next_column = builder.offset(a_column, self.a_step, self.element).frozen()
+                next_row = builder.offset(b_row, b_row_stride, self.element).frozen()
+                step.next(next_column, next_row, target, *sums)
             _, *after = step.results
             return after
 
@@ -361,11 +362,11 @@ def emit_dot(
     factor = scale(builder, args.table, element)
     vector = element.vector(lanes)
     zeros = [builder.constant(vector, 0.0)] * rows_at_once
-    with builder.loop(0, rows, rows_at_once) as iteration:
+    with builder.loop(0, rows, rows_at_once, frozen=True) as iteration:
         i = iteration.index
         row_indices = [(i + minimum(rows - i - 1, r)).frozen() for r in range(rows_at_once)]
         a_rows = [builder.offset(args.a, row * args.a_row_stride, element) for row in row_indices]
-        with builder.loop(0, depth, lanes, carried=zeros) as step:
+        with builder.loop(0, depth, lanes, carried=zeros, frozen=True) as step:
             mask = builder.first_lanes(depth - step.index, lanes)
             b_part = builder.load(args.b, step.index, vector, mask)
             a_parts = [builder.load(a_row, step.index, vector, mask) for a_row in a_rows]

@@ -25,14 +25,17 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     )
     side = 128 // element.bits
     transposed_depth = row_stride.eq(1).select(depth & -side, 0)
-    with builder.loop(0, columns, lanes) as group:
+    with builder.loop(0, columns, lanes, frozen=True) as group:
         offsets = [(minimum(columns - 1, group.index + i) * column_stride).frozen() for i in range(lanes)]
         b_columns = [builder.offset(b, offset, element) for offset in offsets]
-        with builder.loop(0, transposed_depth, side) as step:
-            p = step.index.frozen()
-            parts = [builder.load(column, p, element.vector(side)) for column in b_columns]
-            for i, row in enumerate(transposed(parts)):
-                builder.store(row, packed, (p + i) * width + group.index)
+        first = builder.offset(packed, group.index, element)
+        with builder.loop(0, transposed_depth, side, carried=[first], frozen=True) as step:
+            (target,) = step.carried
+            parts = [builder.load(column, step.index, element.vector(side)) for column in b_columns]
+            for row in transposed(parts):
+                builder.store(row, target, 0)
+                target = builder.offset(target, width, element)
+            step.next(target.frozen())
     with builder.loop(transposed_depth, depth) as step, builder.loop(0, columns) as column:
         p, j = step.index.frozen(), column.index.frozen()
         builder.store(builder.load(b, p * row_stride + j * column_stride, element), packed, p * width + j)

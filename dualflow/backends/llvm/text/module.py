@@ -11,6 +11,12 @@ from dualflow.core.errors import InternalError
 
 Argument = tuple[str, Type] | tuple[str, Type, str]
 
+_METADATA = (
+    "!0 = !{i32 1}",  # of stores that bypass the cache
+    "!1 = distinct !{!1, !2}",  # of innermost loops
+    '!2 = !{!"llvm.loop.align", i32 32}',
+)
+
 
 class LlvmFunction:
     """One function: its arguments as values, and the builder of its body."""
@@ -79,4 +85,4 @@ class LlvmModule(Symbols):
         width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
         parts = [*self._data.values(), *self.declarations.values()]
         parts += [function.text() for function in self.functions.values()]
-        return "\n".join([*parts, f"attributes #0 = {{ nounwind {width} }}", "!0 = !{i32 1}", ""])
+        return "\n".join([*parts, f"attributes #0 = {{ nounwind {width} }}", *_METADATA, ""])
