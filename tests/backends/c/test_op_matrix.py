@@ -7,6 +7,7 @@ the default backend to the bit, and run with GCC's sanitizers.
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -74,30 +75,35 @@ def exported(cases: Sequence[Case]) -> Iterator[ExportedCase]:
         yield ExportedCase(case, program, concrete, [np.asarray(x) for x in inputs])
 
 
-def batches(cases: Sequence[Case], size: int = 200) -> list[Any]:
+def batches(cases: Sequence[Case], size: int = 600) -> list[Any]:
     """Parameters: ``cases`` in batches, each named by its first and last op."""
     pieces = [cases[i : i + size] for i in range(0, len(cases), size)]
     return [pytest.param(piece, id=f"{piece[0]} to {piece[-1]}") for piece in pieces]
 
 
-def check_against_kernels(cases: Sequence[Case], folder: Path, options: str = "-O1 -march=native") -> None:
+def check_against_kernels(cases: Sequence[Case], folder: Path, options: str) -> None:
     """Assert that the C form of each case returns what the op's kernel returns."""
     require_tool("gcc")
     programs = list(exported(cases))
     library = compiled_together(list(dict.fromkeys(x.program for x in programs)), folder, options=options)
-    for case, program, _, arrays in programs:
-        results = call(library, program, arrays)
-        expected = [np.asarray(y) for y in applied(case, *tensors(case))]
-        for result, other in zip(results, expected, strict=True):
-            try:
-                check(case, result, other, arrays)
-            except AssertionError as error:
-                raise AssertionError(str(case)) from error
+    for x in programs:
+        check_results(x, call(library, x.program, x.arrays))
+
+
+def check_results(exported: ExportedCase, results: list[Array]) -> None:
+    """Assert that these are the results of the op's kernel."""
+    case = exported.case
+    expected = [np.asarray(y) for y in applied(case, *tensors(case))]
+    for result, other in zip(results, expected, strict=True):
+        try:
+            check(case, result, other, exported.arrays)
+        except AssertionError as error:
+            raise AssertionError(str(case)) from error
 
 
 @pytest.mark.parametrize("cases", batches(list(of_one_dtype())))
 def test_exported_c_equals_the_numpy_kernel(cases: Sequence[Case], tmp_path: Path) -> None:
-    check_against_kernels(cases, tmp_path)
+    check_against_kernels(cases, tmp_path, "-O1 -march=native")
 
 
 @pytest.mark.exhaustive
@@ -105,7 +111,8 @@ def test_exported_c_equals_the_numpy_kernel(cases: Sequence[Case], tmp_path: Pat
 def test_exported_c_equals_the_numpy_kernel_for_other_dtypes_and_shapes(
     cases: Sequence[Case], tmp_path: Path
 ) -> None:
-    check_against_kernels(cases, tmp_path)
+    """Without optimisation, which takes most of the time, and which the programs of one dtype have."""
+    check_against_kernels(cases, tmp_path, "-O0 -march=native")
 
 
 @pytest.mark.exhaustive
@@ -120,25 +127,39 @@ def test_an_op_as_c_has_the_bits_of_the_default_backend(cases: Sequence[Case], t
             assert bits(result) == bits(other), case
 
 
+@pytest.fixture(scope="module")
+def of_each_op() -> list[ExportedCase]:
+    """The C forms of the cases of one dtype."""
+    return list(exported(list(of_one_dtype())))
+
+
 SANITIZED = """
+import pickle
 import sys
 from pathlib import Path
 
-from dualflow.ops.families import load_families
+from tests.harness.c_programs import call, compiled_together
 
-load_families()
-
-from tests.backends.c.test_op_matrix import check_against_kernels, of_one_dtype
-
-check_against_kernels(list(of_one_dtype()), Path(sys.argv[1]), sys.argv[2])
+folder, options = Path(sys.argv[1]), sys.argv[2]
+cases = pickle.loads((folder / "cases.pickle").read_bytes())
+library = compiled_together(list(dict.fromkeys(program for program, _ in cases)), folder, options=options)
+results = [call(library, program, arrays) for program, arrays in cases]
+(folder / "results.pickle").write_bytes(pickle.dumps(results))
 """
 
 
 @pytest.mark.exhaustive
-def test_sanitizers_report_nothing_about_the_op_matrix(tmp_path: Path) -> None:
-    """GCC's AddressSanitizer and UndefinedBehaviorSanitizer, which end the process at their first report."""
+def test_sanitizers_report_nothing_about_the_op_matrix(
+    of_each_op: list[ExportedCase], tmp_path: Path
+) -> None:
+    """GCC's AddressSanitizer and UndefinedBehaviorSanitizer, which end the process at their first report.
+
+    Without optimisation, so that each access that the C text has is checked.
+    """
     library = require_sanitizer("gcc")
-    options = "-O1 -march=native -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+    options = "-O0 -march=native -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+    calls = [(x.program, x.arrays) for x in of_each_op]
+    (tmp_path / "cases.pickle").write_bytes(pickle.dumps(calls))
     done = subprocess.run(
         [sys.executable, "-c", SANITIZED, str(tmp_path), options],
         env=os.environ
@@ -148,11 +169,16 @@ def test_sanitizers_report_nothing_about_the_op_matrix(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
+    results = pickle.loads((tmp_path / "results.pickle").read_bytes())
+    for x, arrays in zip(of_each_op, results, strict=True):
+        check_results(x, arrays)
 
 
 @pytest.mark.exhaustive
-def test_programs_link_as_webassembly_without_a_c_library(tmp_path: Path) -> None:
-    programs = list(dict.fromkeys(x.program for x in exported(list(of_one_dtype()))))
+def test_programs_link_as_webassembly_without_a_c_library(
+    of_each_op: list[ExportedCase], tmp_path: Path
+) -> None:
+    programs = list(dict.fromkeys(x.program for x in of_each_op))
     (tmp_path / "programs.c").write_text(one_file(programs))
     exports = ",".join(["-Wl", "--no-entry", *(f"--export={program.name}" for program in programs)])
     flags = [*FLAGS.split(), *WEB_FLAGS.split(), "-isystem", WEB_HEADERS, exports]
