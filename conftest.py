@@ -31,7 +31,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
-    max_examples=25,
+    max_examples=20,
 )
 settings.load_profile("patient")
 # Other examples at each run, to look for new faults: pytest --hypothesis-profile explore

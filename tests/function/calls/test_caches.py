@@ -309,7 +309,7 @@ KINDS_OF_CALL = [
 
 @pytest.mark.filterwarnings("ignore:.*triggered retracing")
 @settings(
-    max_examples=50,
+    max_examples=30,
     phases=[Phase.explicit, Phase.generate],  # to shrink a sequence takes minutes
     suppress_health_check=[*HealthCheck],
 )
