@@ -93,8 +93,13 @@ def sentence(text: str) -> str:
     return text if is_code else f"{text[:1].upper()}{text[1:]}"
 
 
-def page() -> str:
-    entries = {space: [look_up(space, name) for name in names] for space, names in listed().items()}
+def entries() -> dict[str, list[Found]]:
+    """TensorFlow's names by namespace, each looked up."""
+    return {space: [look_up(space, name) for name in names] for space, names in listed().items()}
+
+
+def page(entries: dict[str, list[Found]]) -> str:
+    """The text of the page."""
     done = sum(row.there for rows in entries.values() for row in rows)
     lines = [INTRODUCTION, f"{done} of {sum(map(len, entries.values()))} names are there."]
     for namespace, rows in entries.items():
@@ -103,4 +108,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(entries()), end="")
