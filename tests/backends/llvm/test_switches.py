@@ -131,15 +131,27 @@ def test_results_are_the_same_where_objects_come_from_disk(tmp_path: Path, with_
         assert printed(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE="linker") == with_all_parts
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_a_part_that_is_off_is_reported_with_the_reason(part: str, tmp_path: Path) -> None:
-    expected = f"off (DUALFLOW_DISABLE names it: {PARTS[part]})"
-    program = "import dualflow as df\nf = df.function(lambda x: x + x)\nf(df.ones([3]))\nprint(f.status())"
-    program += f"\nprint(df.show_config(mode='dicts')['parts'][{part!r}]['state'])\ndf.show_config()"
-    lines = printed(program, tmp_path, DUALFLOW_DISABLE=part).splitlines()
-    assert expected in lines
-    assert [line for line in lines if line.endswith(f": {expected}")], "status() lists it"
-    assert [line for line in lines if line[16:] == expected], "show_config() prints it"
+REPORT = """
+import dualflow as df
+
+f = df.function(lambda x: x + x)
+f(df.ones([3]))
+parts = df.show_config(mode="dicts")["parts"]
+print(f.status(), *[f"{name}={part['state']}" for name, part in parts.items()], sep="\\n")
+df.show_config()
+"""
+DEPENDENT = {"blocks", "concurrency"}
+"""Parts for which the reason is that of another part, if that is off too."""
+
+
+@pytest.mark.parametrize("parts", [PARTS.keys() - DEPENDENT, DEPENDENT], ids=["independent", "dependent"])
+def test_parts_that_are_off_are_reported_with_the_reason(parts: set[str], tmp_path: Path) -> None:
+    lines = printed(REPORT, tmp_path, DUALFLOW_DISABLE=",".join(sorted(parts))).splitlines()
+    for part in parts:
+        expected = f"off (DUALFLOW_DISABLE names it: {PARTS[part]})"
+        assert f"{part}={expected}" in lines
+        assert [line for line in lines if line.endswith(f": {expected}")], f"status() lists {part}"
+        assert [line for line in lines if line[16:] == expected], f"show_config() prints {part}"
 
 
 def test_several_parts_are_named_with_commas(tmp_path: Path) -> None:
