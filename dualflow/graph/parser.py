@@ -149,7 +149,7 @@ class _GraphReader:
         variable = line.has("variable")
         if not variable:
             line.expect("captured tensor")
-        elif any(not c.variable for c in self.captures):
+        elif self.captures and not self.captures[-1].variable:
             line.fail("captured variables come before captured tensors")
         reference = line.name(_REFERENCE, "a reference") if line.has(" ") else None
         source = self._resolved(line, self.lines.resolver.source, name, spec, variable, reference)

@@ -26,7 +26,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, IndexRange
 from dualflow.schedule.element_ranges import ElementRange, at_least, contains, fits, range_of_layout
-from dualflow.schedule.kernel import Argument, KernelLaunch
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan, dynamic_buffers
 from dualflow.schedule.program_statements import (
@@ -237,14 +237,7 @@ class MemoryBounds:
         """
         node, operands = statement.node, self._operands(statement)
         if self.has_dynamic_sizes:
-            inside_operands = [
-                [
-                    elements
-                    for elements, inside in operands
-                    if elements is not None and inside and _is_at(elements, argument)
-                ]
-                for argument in launch.buffers
-            ]
+            inside_operands = [elements for elements, inside in operands if elements is not None and inside]
             undecided = undecided_accesses(launch, accesses, inside_operands, partials, node)
             return [elements for elements in undecided if not self._is_inside(elements, node)]
         ranges: dict[tuple[int, int], list[ElementRange]] = {}
@@ -271,11 +264,6 @@ class MemoryBounds:
                 accesses.reach(launch, node),
             )  # the entry keeps the id in use
         return shared[1]
-
-
-def _is_at(elements: ElementRange, argument: Argument) -> bool:
-    """Whether a range belongs to the buffer of a kernel argument, and has its element size."""
-    return elements.buffer == argument.buffer and elements.size == argument.dtype.size
 
 
 def _static_sizes(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int, int]]:

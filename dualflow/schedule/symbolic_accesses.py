@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, IndexRange, Rule
@@ -16,7 +17,7 @@ from dualflow.sizes.symbolic_sizes import SymInt
 def undecided_accesses(
     launch: KernelLaunch,
     accesses: AccessBounds,
-    operands: Sequence[Sequence[ElementRange]],
+    operands: Sequence[ElementRange],
     partials: IndexRange,
     node: Node,
 ) -> list[ElementRange]:
@@ -25,7 +26,7 @@ def undecided_accesses(
     Args:
         launch: the kernel with its arguments.
         accesses: the bounds of the kernel's accesses.
-        operands: for each of its buffers, the operands in it that are inside it.
+        operands: the operands that are inside their buffers.
         partials: the elements of each buffer of partial results.
         node: the node that the kernel computes.
 
@@ -38,6 +39,7 @@ def undecided_accesses(
             why = "its launch parameters may not meet a condition of its accesses"
             raise refused(launch, condition.statement, node, why)
     undecided: dict[ElementRange, None] = {}
+    in_buffer, from_element = _grouped(operands)
     for index in accesses.indices:
         if any(type(values[loop]) is int and values[loop] < 1 for loop in index.loops):
             continue
@@ -51,11 +53,28 @@ def undecided_accesses(
             continue
         argument = launch.buffers[index.buffer]
         counts = tuple(dict.fromkeys(values[n] for n in index.loops if isinstance(values[n], SymInt)))
-        start = argument.offset
-        elements = ElementRange(argument.buffer, argument.dtype.size, start + first, start + last, counts)
-        if not any(contains(operand, elements) for operand in operands[index.buffer]):
+        buffer, start = (argument.buffer, argument.dtype.size), argument.offset
+        elements = ElementRange(*buffer, start + first, start + last, counts)
+        candidates = chain(from_element.get((*buffer, elements.first), ()), in_buffer.get(buffer, ()))
+        if not any(contains(operand, elements) for operand in candidates):
             undecided[elements] = None
     return list(undecided)
+
+
+def _grouped(
+    operands: Sequence[ElementRange],
+) -> tuple[dict[tuple[int, int], list[ElementRange]], dict[tuple[int, int, int], list[ElementRange]]]:
+    """The operands by buffer and element size, and by these and the first element.
+
+    Most accesses are those of the operand that begins where they do: a buffer may have hundreds.
+    """
+    in_buffer: dict[tuple[int, int], list[ElementRange]] = {}
+    from_element: dict[tuple[int, int, int], list[ElementRange]] = {}
+    for elements in operands:
+        buffer = elements.buffer, elements.size
+        in_buffer.setdefault(buffer, []).append(elements)
+        from_element.setdefault((*buffer, elements.first), []).append(elements)
+    return in_buffer, from_element
 
 
 def _extremes(index: Index, values: Sequence[int]) -> tuple[int, int]:

@@ -17,7 +17,8 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, verify
-from dualflow.graph.parser import parse, parse_all
+from dualflow.graph.parser import Resolver, parse, parse_all
+from dualflow.graph.printer import Storage, complete_text
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY
 from dualflow.ops.testing.cases import Case, cases
@@ -183,6 +184,19 @@ def test_captures_are_read_back_as_the_same_objects(traced):
     v, x = df.Variable(2.0, name="v"), df.ones([30])
     graph = traced(lambda: v * x)
     assert [c.source for c in read_back(graph).captures] == [v, x]
+
+
+def test_the_work_of_reading_captures_back_grows_with_their_number_and_no_faster(traced, lines_run):
+    def reading(count):
+        variables = {f"v{i}": df.Variable(1.0) for i in range(count)}
+        names = {id(v): name for name, v in variables.items()}
+        graph = traced(lambda: df.add_n([*variables.values()]))
+        text = complete_text(graph, Storage(lambda v: names[id(v)], lambda v: names[id(v)]))
+        resolver = Resolver(source=lambda *captured: variables[captured[-1]], constant=str)
+        return lambda: parse(text, resolver)
+
+    few, many = (lines_run(reading(count)) for count in (50, 500))
+    assert many < 11 * few
 
 
 def test_random_streams_are_read_back(traced):

@@ -291,3 +291,19 @@ def test_a_program_compares_what_symbols_do_not_decide() -> None:
         with pytest.raises(InternalError, match="elements outside of its buffers") as error:
             executable.run([x, np.array(count, np.int32)])
         assert "test_memory_bounds.py" in str(error.value)
+
+
+@pytest.mark.skipif(df.config.get_backend() != "llvm", reason="only machine code learns sizes")
+def test_the_proof_of_a_kernel_takes_few_steps_for_each_operand(lines_run: Any) -> None:
+    count = 240
+    f = df.function(
+        lambda x: df.add_n([df.reduce_sum(df.tanh(x * (0.5 + i)), 0) for i in range(count)]),
+        input_signature=[df.TensorSpec([None, 4])],
+    )
+    f(df.ones([3, 4]))
+    layout = plan(f.concrete_functions[0].compiled.executable.graph)
+    program = statements(layout)
+    launches = [(s, kernel_launch(lower(*s), LANES)) for p in walk_program(program) for s in nests_of(p)]
+    bounded = [(*launch, access_bounds(launch[1].kernel)) for launch in launches]
+    bounds = MemoryBounds(layout, program)
+    assert lines_run(lambda: [bounds.launched(*kernel, (0, 1 << 40)) for kernel in bounded]) < 500 * count
