@@ -37,7 +37,9 @@ from dualflow.ops.op_kinds import Cond, Loop
 Array = np.ndarray[Any, Any]
 
 
-CAPABILITIES = Capabilities(dtypes="", windows=False, fourier=False, collectives=False, symbolic_sizes=False)
+CAPABILITIES = Capabilities(
+    dtypes="", integer_matrices=False, windows=False, fourier=False, collectives=False, symbolic_sizes=False
+)
 
 
 class Interpreted:

@@ -33,6 +33,7 @@ class Capabilities:
         dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.
         strided_products: whether matrix products read operands of any strides; if not, only what BLAS reads.
         integer_products: whether there is a routine for matrix products of 8-bit integers.
+        integer_matrices: whether there is code for products of matrices of any integers.
         strided_host_calls: whether the kernels of ops that run outside of loops read operands of any strides.
         complex_products: whether there is code for products of complex matrices, or for their parts alone.
         product_epilogues: whether the kernel of a matrix product computes elementwise ops of its elements.
@@ -59,6 +60,7 @@ class Capabilities:
     strided_products: bool = True
     strided_host_calls: bool = True
     integer_products: bool = True
+    integer_matrices: bool = True
     complex_products: bool = True
     product_epilogues: bool = True
     windows: bool = True
@@ -87,6 +89,7 @@ class Capabilities:
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,
             integer_products=self.integer_products and other.integer_products,
+            integer_matrices=self.integer_matrices and other.integer_matrices,
             strided_host_calls=self.strided_host_calls and other.strided_host_calls,
             complex_products=self.complex_products and other.complex_products,
             product_epilogues=self.product_epilogues and other.product_epilogues,

@@ -206,7 +206,12 @@ class MatMul(NamedTuple):
 
     The attributes ``transpose_a`` and ``transpose_b``, by default False, first swap the last two axes of an
     input.
+
+    Attributes:
+        of_integers: whether the backend multiplies matrices of integers, too; a pass sets it for such ones.
     """
+
+    of_integers: bool = False
 
 
 class Literal(NamedTuple):

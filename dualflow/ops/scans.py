@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -49,14 +48,14 @@ def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: boo
     return accumulations[backwards] if reverse else accumulations
 
 
-def running(join: Callable[[Any, Any], Any], neutral: float, first: float) -> Scan:
-    """The op kind of a cumulative ``join`` that starts from ``neutral``, or from ``first`` if exclusive."""
+def running(join: Callable[[Any, Any, Any], Any], neutral: float, first: float) -> Scan:
+    """The op kind of a cumulative ``join(m, x, y)`` from ``neutral``, or from ``first`` if exclusive."""
 
     def fold(start: float) -> Reduce:
         return Reduce(
             start=lambda m, dtype: (m.cast(start if dtype.is_floating else int(start), dtype),),
-            step=lambda m, acc, x, index: (join(acc[0], x),),
-            merge=lambda m, a, b: (join(a[0], b[0]),),
+            step=lambda m, acc, x, index: (join(m, acc[0], x),),
+            merge=lambda m, a, b: (join(m, a[0], b[0]),),
             finish=lambda m, acc: acc[0],
         )
 
@@ -74,7 +73,7 @@ CUMSUM = register(
         doc="""Running sums along ``axis``.""",
         infer=_infer,
         kernel=_cumsum,
-        kind=running(operator.add, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
+        kind=running(lambda m, x, y: x + y, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
         batching_rule=ALONG,
         vjp=(_vjp,),
         samples=tuple(

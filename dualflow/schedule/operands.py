@@ -110,7 +110,7 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.ASSEMBLY
     if node.op is INTEGER_PRODUCT:
         return CallKind.PRODUCT
-    if isinstance(kind, MatMul) and dtype is not None and dtype.char in PRODUCT_CHARS:
+    if isinstance(kind, MatMul) and dtype is not None and (kind.of_integers or dtype.char in PRODUCT_CHARS):
         return CallKind.PRODUCT
     if isinstance(kind, Scatter) and dtype is not None and is_scatter_supported(kind, dtype):
         return CallKind.SCATTER

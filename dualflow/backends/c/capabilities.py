@@ -7,6 +7,7 @@ from dualflow.graph.capabilities import Capabilities
 CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfdFD",
     integer_products=False,
+    integer_matrices=False,
     strided_host_calls=False,
     product_epilogues=False,
     windows=False,

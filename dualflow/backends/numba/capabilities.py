@@ -8,6 +8,7 @@ from dualflow.graph.ir import Graph, Node
 CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfd",
     integer_products=False,
+    integer_matrices=False,
     product_epilogues=False,
     windows=False,
     fourier=False,

@@ -30,6 +30,10 @@ _PADDING: Final = 4
 """The elements after each row of a tile in local memory, so that neighbouring rows are in other banks."""
 
 
+_UNSIGNED: Final = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+"""The types in which integers are multiplied, by their bytes: in C signed overflow is undefined."""
+
+
 class ProductTile(NamedTuple):
     """The tile of a group.
 
@@ -139,7 +143,8 @@ class _ProductWriter:
     """
 
     def __init__(self, form: ProductForm, epilogue: EpilogueSource | None) -> None:
-        self.form, self.tile, self.c, self.epilogue = form, form.tile, c_type(form.dtype), epilogue
+        self.form, self.tile, self.epilogue = form, form.tile, epilogue
+        self.c = _UNSIGNED[form.dtype.size] if form.dtype.is_integer else c_type(form.dtype)
         self.vector = f"{self.c}{form.tile.columns}"
         stored = ["out"] if epilogue is None else []
         self.matrices = ["x", "y", *stored, *(["addend"] if form.adds else [])]
@@ -173,7 +178,8 @@ void {KERNEL}({", ".join(self._parameters())})
             for (int k = 0; k < depth; k++) {{
                 const {self.vector} y_part = vload{tile.columns}(0, &y_tile[k][across * {tile.columns}]);
                 for (int i = 0; i < {tile.rows}; i++) {{
-                    sums[i] = fma(({self.vector})(x_tile[k][down * {tile.rows} + i]), y_part, sums[i]);
+                    const {self.vector} x_part = x_tile[k][down * {tile.rows} + i];
+                    sums[i] = {self._sum("x_part", "y_part", "sums[i]")};
                 }}
             }}
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -192,6 +198,10 @@ void {KERNEL}({", ".join(self._parameters())})
     }}
 }}
 """
+
+    def _sum(self, x: str, y: str, addend: str) -> str:
+        """A product that is added to ``addend``, without a rounding between; integers wrap."""
+        return f"{x} * {y} + {addend}" if self.form.dtype.is_integer else f"fma({x}, {y}, {addend})"
 
     def _parameters(self) -> list[str]:
         """The declarations of the parameters."""
@@ -239,7 +249,7 @@ void {KERNEL}({", ".join(self._parameters())})
         if self.epilogue is None:
             return f"                    out[row * out_row + column * out_column] = {value};"
         lines = [
-            f"        const {self.c} {self.epilogue.element} = {value};",
+            f"        const {c_type(self.form.dtype)} {self.epilogue.element} = {value};",
             "        const long row_of_all = matrix * rows + row;",
             *self.epilogue.lines,
         ]

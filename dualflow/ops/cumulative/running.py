@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import SCAN, documented
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import split
-from dualflow.ops.op_kinds import Opaque, OpKind
+from dualflow.ops.op_kinds import OpKind
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.repetition import pad
@@ -124,7 +123,7 @@ CUMPROD = _running(
     1,
     "iufc",
     _product_vjp,
-    running(operator.mul, 1, 1),
+    running(lambda m, x, y: x * y, 1, 1),
     Domain(-2, 3, "fi", (3, 4)),
     Promotion.NONE,
 )
@@ -135,7 +134,7 @@ CUMULATIVE_LOGSUMEXP = _running(
     -math.inf,
     "f",
     _exponentials_vjp,
-    Opaque("each element depends on the one before it"),
+    running(lambda m, x, y: m.logaddexp(x, y), -math.inf, -math.inf),
     Domain(-5, 5, "f", (3, 4)),
     Promotion.FLOAT,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from required_tools import require_module
 
 import dualflow as df
@@ -80,3 +81,13 @@ def test_the_gradient_of_a_long_scan_is_on_the_device() -> None:
     x = RNG.integers(-9, 9, LONG).astype(np.float32)
     np.testing.assert_array_equal(slope(x), np.cumsum(x) + np.cumsum(x[::-1])[::-1])
     assert "numpy" not in str(slope.status()).splitlines()[1]
+
+
+@pytest.mark.parametrize("size", [5, LONG])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_logarithms_of_running_sums(size: int, exclusive: bool) -> None:
+    x = RNG.normal(0, 5, (2, size)).astype(np.float32)
+    f = df.function(lambda x: df.math.cumulative_logsumexp(x, 1, exclusive), backend="opencl")
+    expected = df.math.cumulative_logsumexp(x.astype(np.float64), 1, exclusive)
+    np.testing.assert_allclose(f(x).numpy(), expected.numpy(), rtol=2e-5, atol=1e-5)
+    assert "numpy" not in str(f.status()).partition("in this process")[0]

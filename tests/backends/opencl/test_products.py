@@ -285,3 +285,24 @@ def test_pooling_is_one_kernel_with_gradients_on_the_device(pool: Callable[..., 
     x = normal(2, 9, 8, 5)
     check_close(with_gradients(f), x)
     assert len(check_close(lambda x: pool(x, 2, 2, "VALID"), x)) == 1
+
+
+# Integers
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "shapes", [((7, 33), (33, 5)), ((2, 3, 4), (4, 6)), ((2, 0), (0, 3)), ((0, 2), (2, 3))]
+)
+def test_products_of_integers_wrap_as_those_of_numpy(
+    dtype: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    info = np.iinfo(dtype)
+    x, y = (RNG.integers(info.min, info.max, shape, dtype, endpoint=True) for shape in shapes)
+    f = df.function(
+        lambda x, y: (df.matmul(x, y), df.matmul(x, y) // 3 + 1), backend="opencl", autograph=False
+    )
+    product, epilogue = f(x, y)
+    assert any(launch.is_product for launch in launches(f)) is bool(product.numpy().size)
+    np.testing.assert_array_equal(product.numpy(), x @ y)
+    np.testing.assert_array_equal(epilogue.numpy(), (x @ y) // 3 + 1)
