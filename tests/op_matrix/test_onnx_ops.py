@@ -1,4 +1,4 @@
-"""Every op, sample, dtype and layout as ONNX: ONNX Runtime computes what it does, or it is refused."""
+"""Every op, sample, dtype and shape as ONNX: ONNX Runtime computes what it does, or it is refused."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.testing.cases import Case, cases
 
 OPS = [op for op in REGISTRY.values() if not isinstance(op.kind, Literal)]
+STRIDES = ("transposed", "strided", "backwards")
+"""The layouts of equal values in another order of memory, which ONNX Runtime gets as contiguous copies."""
 TOLERANCES = {np.float32: (2e-5, 1e-6), np.float64: (1e-11, 1e-13)}
 
 
@@ -92,7 +94,7 @@ def _is_text(array: np.ndarray[Any, Any]) -> bool:
 
 
 def cases_of(op: Op) -> Iterator[Case]:
-    return (case for case in cases(op) if is_defined(case))
+    return (case for case in cases(op) if case.label.split("-")[-1] not in STRIDES and is_defined(case))
 
 
 def first_of_each_dtype(op: Op) -> Iterator[Case]:
@@ -121,5 +123,5 @@ def test_ops_of_each_kind(kind: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_each_op_sample_dtype_and_layout(op: Op) -> None:
+def test_each_op_sample_dtype_and_shape(op: Op) -> None:
     check_each(cases_of(op), compare)
