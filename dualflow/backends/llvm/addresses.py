@@ -10,6 +10,9 @@ from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel_statements import ElementAccess
 from dualflow.schedule.loop_ids import LoopId
 
+MAX_INCREMENTED = 6
+"""The maximum number of pointers that a serial loop increments; LLVM improves the addresses of others."""
+
 
 class Addresses:
     """Addresses of elements from the indices of enclosing loops.
@@ -17,6 +20,8 @@ class Addresses:
     The address at which a row starts is computed before the vector loop that accesses it, once for the vector
     iterations and the masked tail. It is frozen, or LLVM would move its terms back into the loop. So the
     addresses in the loop are such a pointer plus the index of the loop, which LLVM need not improve.
+
+    A serial loop increments a pointer for each access, if there are few.
 
     Args:
         builder: emits the addresses.
@@ -35,6 +40,7 @@ class Addresses:
         self._builder, self._arguments, self._loops, self._bound = builder, arguments, loops, bound
         self._row_starts: dict[ElementAccess, EmittedValue] = {}
         self._vector_loop: LoopId | None = None
+        self._incremented: dict[ElementAccess, EmittedValue] = {}
 
     def emit_row_starts(self, loop: ks.For) -> None:
         """Emit the addresses at which the rows start that a vector loop accesses."""
@@ -50,14 +56,56 @@ class Addresses:
 
     def _emit_row_start(self, access: ElementAccess, vector_loop: LoopId) -> None:
         """Emit the address of the element at index 0 of the vector loop, unless that is the buffer's."""
-        indices = {loop: self._loops[loop] for loop, _ in access.terms if loop != vector_loop}
-        if any(edge.loop == vector_loop for edge in access.block_starts):
-            indices[vector_loop] = self._builder.constant(I64, 0)
-        start = self._sum(access, indices, self._offset(access))
-        if start is not None:
-            pointer = self._arguments.pointers[access.buffer]
-            element = self._arguments.elements[access.buffer]
-            self._row_starts[access] = self._builder.offset(pointer, start, element).frozen()
+        pointer = self._first_address(access, vector_loop, None)
+        if pointer is not self._arguments.pointers[access.buffer]:
+            self._row_starts[access] = pointer.frozen()
+
+    def emit_first_addresses(
+        self, loop: ks.For, begin: EmittedValue | None
+    ) -> dict[ElementAccess, EmittedValue]:
+        """Emit the addresses that an innermost serial loop accesses at index ``begin``; None is 0.
+
+        There are none if they are too many for registers.
+        """
+        body = list(ks.walk_kernel(loop.body))
+        accesses = [s.access for s in body if isinstance(s, ks.Load | ks.Store)]
+        along = [x for x in dict.fromkeys(accesses) if any(i == loop.loop for i, _ in x.terms)]
+        if len(along) > MAX_INCREMENTED or any(isinstance(s, ks.MaskedLoad) for s in body):
+            return {}
+        return {access: self._first_address(access, loop.loop, begin) for access in along}
+
+    def _first_address(
+        self, access: ElementAccess, inner: LoopId, begin: EmittedValue | None
+    ) -> EmittedValue:
+        """The address of the element at index ``begin`` of the loop ``inner``; None is 0."""
+        indices = {loop: self._loops[loop] for loop, _ in access.terms if loop != inner}
+        if begin is not None:
+            indices[inner] = begin
+        elif any(edge.loop == inner for edge in access.block_starts):
+            indices[inner] = self._builder.constant(I64, 0)
+        start, pointer = (
+            self._sum(access, indices, self._offset(access)),
+            self._arguments.pointers[access.buffer],
+        )
+        return pointer if start is None else self._offset_by(access, pointer, start)
+
+    def set_incremented(self, pointers: Mapping[ElementAccess, EmittedValue]) -> None:
+        """Set the addresses of accesses in the current iteration of a serial loop."""
+        self._incremented = dict(pointers)
+
+    def emit_increments(self, loop: LoopId) -> list[EmittedValue]:
+        """Emit the addresses of these accesses in the next iteration."""
+        one = self._builder.constant(I64, 1)
+        next_addresses = []
+        for access, pointer in self._incremented.items():
+            step = one
+            for _, stride in [term for term in access.terms if term[0] == loop]:
+                step = one if stride is None else self._arguments.parameters[stride.number]
+            next_addresses.append(self._offset_by(access, pointer, step).frozen())
+        return next_addresses
+
+    def _offset_by(self, access: ElementAccess, pointer: EmittedValue, index: EmittedValue) -> EmittedValue:
+        return self._builder.offset(pointer, index, self._arguments.elements[access.buffer])
 
     def discard_row_starts(self) -> None:
         """Discard the starts of rows; called at the end of their loop."""
@@ -65,6 +113,9 @@ class Addresses:
 
     def address_of(self, access: ElementAccess) -> tuple[EmittedValue, EmittedValue | None]:
         """A pointer, and the index of an element from there; None for 0."""
+        incremented = self._incremented.get(access)
+        if incremented is not None:
+            return incremented, None
         pointer = self._row_starts.get(access)
         if pointer is None:
             index = self._sum(access, self._loops, self._offset(access))

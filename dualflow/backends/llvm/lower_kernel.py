@@ -85,10 +85,7 @@ class KernelEmitter(KernelValues):
         start, stop = self._bound(loop.begin), self._bound(loop.end)
         registers = ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
-            # without an inner loop, LLVM replaces products of the index and strides by increments
-            is_outer = any(isinstance(s, ks.For | ks.Blocks | ks.Once) for s in ks.walk_kernel(loop.body))
-            iterations = self.builder.loop(start, stop, 1, self._values(registers), frozen=is_outer)
-            self._iteration(loop, iterations, registers)
+            self._serial_loop(loop, start, stop, registers)
             return
         self._addresses.emit_row_starts(loop)
         if self.is_long:
@@ -100,6 +97,26 @@ class KernelEmitter(KernelValues):
             self._iteration(loop, iterations, registers)
             self._tail(loop, full, stop, registers)
         self._addresses.discard_row_starts()
+
+    def _serial_loop(
+        self, loop: ks.For, start: EmittedValue, stop: EmittedValue, registers: Sequence[Register]
+    ) -> None:
+        """Emit a loop over single indices; an innermost one increments addresses."""
+        is_outer = any(isinstance(s, ks.For | ks.Blocks | ks.Once) for s in ks.walk_kernel(loop.body))
+        first: dict[ks.ElementAccess, EmittedValue] = {}
+        if not is_outer and self.group is None:
+            first = self._addresses.emit_first_addresses(loop, None if start is self.zero else start)
+        carried, count = self._values(registers), len(registers)
+        # without increments, LLVM replaces products of the index and strides by some
+        is_frozen = is_outer or bool(first)
+        with self.builder.loop(start, stop, 1, [*carried, *first.values()], frozen=is_frozen) as iteration:
+            self._index[loop.loop] = iteration.index
+            self._set(registers, iteration.carried[:count])
+            self._addresses.set_incremented(dict(zip(first, iteration.carried[count:], strict=True)))
+            self._statements(loop.body)
+            iteration.next(*self._values(registers), *self._addresses.emit_increments(loop.loop))
+        self._addresses.set_incremented({})
+        self._set(registers, iteration.results[:count])
 
     def _tail(
         self, loop: ks.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]

@@ -65,3 +65,38 @@ def test_rows_of_every_length_are_copied(axes: int, row: int) -> None:
     part = tuple([slice(0, 3)] * axes + [slice(0, row)])
     result = df.function(lambda x: x[part] + 1.0)(x)
     np.testing.assert_array_equal(result, x.numpy()[part] + 1.0)
+
+
+def column_loops(arrays: int) -> list[str]:
+    """The bodies of the serial loops of a kernel that sums the columns of several arrays."""
+    f = df.function(lambda *xs: df.reduce_sum(df.add_n([x * x for x in xs]), 0))
+    specs = [df.TensorSpec([40, 33]) for _ in range(arrays)]
+    executable = f.get_concrete_function(*specs).compiled.executable
+    assert isinstance(executable, Executable)
+    (text,) = [s.text for s in executable.program.sources if s.exports[0].startswith("kernel")]
+    return [body.split("br i1")[0] for body in text.split("\nloop")[1:] if "fmul" in body.split("br i1")[0]]
+
+
+@pytest.mark.parametrize("arrays", [1, 3, 6])
+def test_a_serial_loop_increments_the_addresses_of_few_accesses(arrays: int) -> None:
+    bodies = column_loops(arrays)
+    assert bodies
+    for body in bodies:
+        assert " = mul i64" not in body
+        assert body.count(" = phi ptr") == arrays
+
+
+def test_llvm_improves_the_addresses_of_many_accesses() -> None:
+    for body in column_loops(7):
+        assert " = phi ptr" not in body
+        assert body.count(" = mul i64") == 7
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 37])
+@pytest.mark.parametrize("columns", [1, 16, 21])
+def test_columns_are_summed_backwards_with_steps_and_by_broadcasting(rows: int, columns: int) -> None:
+    x = df.reshape(df.range(2 * rows * columns, dtype=df.float64), [2 * rows, columns])
+    b = df.range(rows, dtype=df.float64)[:, None]
+    result = df.function(lambda x, b: df.reduce_sum(x[::-2] * b + df.cumsum(x[::2], 0), 0))(x, b)
+    expected = (x.numpy()[::-2] * b.numpy() + np.cumsum(x.numpy()[::2], 0)).sum(0)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
