@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -131,9 +132,15 @@ class Interpreter:
             self.touched[tile.tile].add((row - rows.start) * side + column - columns.start)
 
 
+@lru_cache(maxsize=32)
+def touched_elements(run: KernelLaunch) -> Mapping[int, set[int]]:
+    """The elements of each buffer that an interpreter sees accessed; kept for the next test."""
+    return dict(Interpreter(run).touched)
+
+
 def regions_of(run: KernelLaunch) -> dict[int, IndexRange]:
     """The smallest and largest elements that an interpreter sees accessed."""
-    return {b: (min(x), max(x)) for b, x in Interpreter(run).touched.items() if x}
+    return {b: (min(x), max(x)) for b, x in touched_elements(run).items() if x}
 
 
 def accepts(run: KernelLaunch, regions: Mapping[int, IndexRange], bounds: AccessBounds | None = None) -> bool:
@@ -176,8 +183,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[df.TensorSpec, ...]]] = {
 }
 
 
-@pytest.fixture(params=PROGRAMS.items(), ids=lambda item: item[0])
+@pytest.fixture(scope="module", params=PROGRAMS.items(), ids=lambda item: item[0])
 def runs(request: pytest.FixtureRequest) -> list[KernelLaunch]:
+    """The kernels of a program, of which pytest runs all tests one after another."""
     function, specs = request.param[1]
     return [run for _, run in launched(function, *specs)]
 
@@ -204,14 +212,14 @@ def test_bounds_are_the_extremes_of_what_is_accessed(
 
 def test_the_kernels_own_memory_holds_what_it_keeps_there(runs: list[KernelLaunch]) -> None:
     for run in (*runs, *map(in_numbas_form, runs)):
-        bounds, touched = access_bounds(run.kernel), Interpreter(run).touched
+        bounds, touched = access_bounds(run.kernel), touched_elements(run)
         numbers = bounds.values(run)
         for buffer, factors in bounds.scratch.items():
-            assert max(touched[buffer], default=0) < math.prod(numbers[n] for n in factors)
+            assert max(touched.get(buffer, ()), default=0) < math.prod(numbers[n] for n in factors)
             smaller = bounds._replace(scratch={**bounds.scratch, buffer: ()})
             wide = dict.fromkeys(range(len(run.kernel.buffers)), WIDE)
             assert accepts(run, wide, bounds)
-            assert max(touched[buffer], default=0) == 0 or not accepts(run, wide, smaller)
+            assert max(touched.get(buffer, ()), default=0) == 0 or not accepts(run, wide, smaller)
 
 
 def leaves(run: KernelLaunch, regions: Mapping[int, IndexRange]) -> bool:
