@@ -152,7 +152,7 @@ def test_a_wire_over_fewer_rows_is_drawn_whole() -> None:
 
 
 def test_a_layout_takes_time_in_proportion_to_its_boxes(lines_run) -> None:
-    few, many = (lines_run(lambda count=count: place(long_diagram(count))) for count in (200, 600))
+    few, many = (lines_run(lambda count=count: place(long_diagram(count))) for count in (100, 300))
     assert many < 5 * few
 
 
