@@ -63,8 +63,15 @@ def results_of(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     return [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("dynamic_sizes", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize(
+    ("compiler", "dynamic_sizes"),
+    [
+        pytest.param("gcc", True, id="gcc-dynamic"),
+        pytest.param("clang", False, id="clang-static"),
+        pytest.param("gcc", False, id="gcc-static", marks=pytest.mark.exhaustive),
+        pytest.param("clang", True, id="clang-dynamic", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_compiled_function_has_the_bits_of_the_default_backend(
     tmp_path: Path, compiler: str, dynamic_sizes: bool
 ) -> None:

@@ -85,6 +85,7 @@ def test_arguments_are_not_written_to(half: Any) -> None:
     np.testing.assert_allclose(half(x), reference(x), rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_parallel_loops_may_call_it(half: Any) -> None:
     @numba.njit(parallel=True)
     def rows(x: Any) -> Any:
@@ -300,6 +301,7 @@ def test_the_same_executable_is_the_same_function() -> None:
     assert as_njit(executable) is as_njit(executable)
 
 
+@pytest.mark.exhaustive
 def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
     """Numba declines to cache a caller on disk, for the graph will be elsewhere in the next process."""
     script = tmp_path / "cached.py"

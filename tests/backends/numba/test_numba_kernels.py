@@ -98,38 +98,33 @@ def does_in_vectors(text: str, instruction: str) -> bool:
     return any(re.search(rf"\b{instruction}", line) and WIDE.search(line) for line in text.splitlines())
 
 
+VECTOR_CODE: dict[str, tuple[Callable[..., Any], str]] = {
+    "elements": (lambda x: x * 2.0 + 1.0, "vmulps|vfmadd"),
+    "gelu": (df.nn.gelu, "vfmadd"),
+    "sin": (df.sin, "vfn?madd"),
+    "remainder": (lambda x: df.math.floormod(x, 3.0), "vdivps|vmulps"),
+    "whole sum": (df.reduce_sum, "vaddps"),
+    "sum of rows": (lambda x: df.reduce_sum(x, 1), "vaddps"),
+    "sum of columns": (lambda x: df.reduce_sum(x, 0), "vaddps"),
+    "product of rows": (lambda x: df.reduce_prod(x, 1), "vmulps"),
+    "maximum of rows": (lambda x: df.reduce_max(x, 1), "vmaxps"),
+    "minimum of columns": (lambda x: df.reduce_min(x, 0), "vcmp\\w*ps|vminps"),
+    # with AVX2 four floats go with four indices
+    "place in rows": (lambda x: df.argmax(x, 1), "vcmp\\w*ps|vpcmpgtq"),
+    "softmax": (df.nn.softmax, "vfmadd"),
+    "log_softmax of columns": (lambda x: df.nn.log_softmax(x, 0), "vfmadd"),
+}
+"""Functions, and the instructions that one of them has on wide registers."""
+ALWAYS_RUN = {"gelu", "sum of rows", "minimum of columns", "place in rows"}
+"""One of each kind: Numba takes half a second for each."""
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the instructions are those of x86-64")
 @pytest.mark.parametrize(
     ("f", "instruction"),
     [
-        (lambda x: x * 2.0 + 1.0, "vmulps|vfmadd"),
-        (df.nn.gelu, "vfmadd"),
-        (df.sin, "vfn?madd"),
-        (lambda x: df.math.floormod(x, 3.0), "vdivps|vmulps"),
-        (df.reduce_sum, "vaddps"),
-        (lambda x: df.reduce_sum(x, 1), "vaddps"),
-        (lambda x: df.reduce_sum(x, 0), "vaddps"),
-        (lambda x: df.reduce_prod(x, 1), "vmulps"),
-        (lambda x: df.reduce_max(x, 1), "vmaxps"),
-        (lambda x: df.reduce_min(x, 0), "vcmp\\w*ps|vminps"),
-        (lambda x: df.argmax(x, 1), "vcmp\\w*ps|vpcmpgtq"),  # with AVX2 four floats go with four indices
-        (df.nn.softmax, "vfmadd"),
-        (lambda x: df.nn.log_softmax(x, 0), "vfmadd"),
-    ],
-    ids=[
-        "elements",
-        "gelu",
-        "sin",
-        "remainder",
-        "whole sum",
-        "sum of rows",
-        "sum of columns",
-        "product of rows",
-        "maximum of rows",
-        "minimum of columns",
-        "place in rows",
-        "softmax",
-        "log_softmax of columns",
+        pytest.param(*case, id=name, marks=() if name in ALWAYS_RUN else pytest.mark.exhaustive)
+        for name, case in VECTOR_CODE.items()
     ],
 )
 def test_kernels_use_vectors(f: Callable[..., Any], instruction: str) -> None:
