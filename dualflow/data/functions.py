@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from dualflow.data.element import (
 from dualflow.data.sources import UnknownStage
 from dualflow.data.stage import Stage
 from dualflow.eager.device_tensor import tensor_of
+from dualflow.function.arguments.signature import Signature
 from dualflow.function.autograph.conversion import converted
 from dualflow.function.errors import here
 from dualflow.function.traced_function import Function
@@ -44,6 +45,13 @@ class DebugMode:
 def is_tracing_layout() -> bool:
     """Whether a function of elements is being traced only to find the layout of its results."""
     return _tracing_layout.get()
+
+
+class _ElementSignature(Signature):
+    """The parameters of a function of elements, whose lists and dicts are its own: it may change them."""
+
+    def check_unmodified(self, values: Sequence[Any], structure: Structure, leaves: Sequence[Any]) -> None:
+        pass
 
 
 class ElementFunction:
@@ -130,9 +138,13 @@ class ElementFunction:
 
     def traced(self, *leaves: Any) -> list[Any]:
         """The leaves of the result for symbolic tensors, in the current trace."""
-        function = self._function
-        inner = function if isinstance(function, Function) else Function(function, name=self.name)
+        inner = self._as_function(self._function)
         return [convert_to_tensor(x) for x in flatten_result(self._called(inner, list(leaves)))[0]]
+
+    def _as_function(self, function: Callable[..., Any]) -> Function[..., Any]:
+        if isinstance(function, Function):
+            return function
+        return Function(function, name=self.name, signature=_ElementSignature(function, None))
 
     def _specs(self) -> tuple[Any, ...]:
         return (() if self._first is None else self._first.specs) + self._source().specs
@@ -182,8 +194,7 @@ class ElementFunction:
             return
         has_unknown_rank = any(s.shape is UNKNOWN_RANK for s in specs)
         inner = captured(self._function) if has_unknown_rank else self._function
-        if not isinstance(inner, Function):
-            inner = Function(inner, name=self.name)
+        inner = self._as_function(inner)
 
         def flat(*leaves: Any) -> Any:
             results, structure = flatten_result(self._called(inner, list(leaves)))

@@ -356,3 +356,14 @@ def test_a_single_element_is_taken_out() -> None:
 def test_a_dataset_has_the_type_of_its_elements_as_a_parameter() -> None:
     assert df.data.Dataset[df.Tensor].range(2).element_spec == df.TensorSpec([], df.int64)
     assert isinstance(iter(df.data.Dataset.range(2)), df.data.Iterator)
+
+
+def test_a_function_may_change_the_dict_that_it_gets() -> None:
+    def doubled(element: dict[str, Any]) -> dict[str, Any]:
+        element["y"] = element.pop("x") * 2
+        return element
+
+    dataset = df.data.Dataset.from_tensor_slices({"x": [1, 2]})
+    for _ in range(2):
+        assert [x["y"].numpy() for x in dataset.map(doubled)] == [2, 4]
+    assert [[*x] for x in dataset] == [["x"], ["x"]]
