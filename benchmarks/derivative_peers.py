@@ -3,10 +3,10 @@
     python -m benchmarks.derivative_peers
     python -m benchmarks.derivative_peers --peers dualflow,jax --json figures.json
 
-Every row is one compiled call of a network of tanh layers, in ms: the fastest of many. Each library runs in
+A row is one compiled call of a network of tanh layers, in ms: the fastest of many. Each library runs in
 processes of its own, which are interleaved. Results must agree with those of the first peer. "checkpoint" is
 a gradient that stores only the inputs of layers: ``recompute_grad``, ``jax.checkpoint``,
-``torch.utils.checkpoint``.
+``torch.utils.checkpoint``. "eager gradient" is that of two layers and four examples, not compiled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ from benchmarks.processes import figures_of
 from benchmarks.tables import command_line, write_json
 
 PEERS: Final = ("dualflow", "jax", "torch")
-ROWS: Final = ("jvp", "vmap", "gradients for each example", "jacfwd", "hessian", "gradient", "checkpoint")
+ROWS: Final = (
+    "jvp",
+    "vmap",
+    "gradients for each example",
+    "jacfwd",
+    "hessian",
+    "gradient",
+    "checkpoint",
+    "eager gradient",
+)
 Calls = dict[str, Callable[[], Any]]
 Array = np.ndarray[Any, Any]
 
@@ -54,7 +63,7 @@ def of_dualflow(matrices: list[Array], x: Array) -> Calls:
     def loss(ws: Any, x: Any, layer: Any = layer) -> Any:
         return df.reduce_sum(network(ws, x, layer) ** 2)
 
-    def gradient(kind: Any) -> Any:
+    def gradient(kind: Any, ws: Any = ws) -> Any:
         def computed(xs: Any) -> Any:
             with df.GradientTape() as tape:
                 tape.watch(ws)
@@ -75,6 +84,8 @@ def of_dualflow(matrices: list[Array], x: Array) -> Calls:
         "checkpoint": gradient(df.recompute_grad(layer)),
     }
     compiled = {name: df.function(call) for name, call in calls.items()}
+    few = xs[:4]
+    compiled["eager gradient"] = lambda xs: gradient(layer, ws[:2])(few)
 
     def arrays(call: Any) -> Any:
         return df.nest.map_structure(np.asarray, call(xs))
@@ -109,6 +120,8 @@ def of_jax(matrices: list[Array], x: Array) -> Calls:
         "checkpoint": lambda ws, xs: jax.grad(loss)(ws, xs, jax.checkpoint(layer)),
     }
     compiled = {name: jax.jit(call) for name, call in calls.items()}
+    few = xs[:4]
+    compiled["eager gradient"] = lambda ws, xs: jax.grad(loss)(ws[:2], few)
 
     def arrays(call: Any) -> Any:
         return jax.tree.map(np.asarray, jax.block_until_ready(call(ws, xs)))
@@ -134,7 +147,7 @@ def of_torch(matrices: list[Array], x: Array) -> Calls:
     def loss(ws: Any, x: Any, layer: Any = layer) -> Any:
         return (network(ws, x, layer) ** 2).sum()
 
-    def gradient(kind: Any) -> Any:
+    def gradient(kind: Any, ws: Any = ws, xs: Any = xs) -> Any:
         def computed() -> Any:
             leaves = [w.clone().requires_grad_() for w in ws]
             return torch.autograd.grad(loss(leaves, xs, kind), leaves)
@@ -149,6 +162,7 @@ def of_torch(matrices: list[Array], x: Array) -> Calls:
         "hessian": lambda: func.hessian(lambda x: loss(ws, x))(xs[0]),
         "gradient": gradient(layer),
         "checkpoint": gradient(lambda x, w: checkpoint(layer, x, w, use_reentrant=False)),
+        "eager gradient": gradient(layer, ws[:2], xs[:4]),
     }
 
 
