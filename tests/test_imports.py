@@ -120,6 +120,7 @@ LATE = {
     "dualflow.graph.passes.pipeline": "5 ms: a program that is on disk needs no pass",
     "dualflow.function.inspect.compare_page": "only the page of a comparison needs it; imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
+    "dualflow.compat.v1": "0.1 s: only programs for TensorFlow 1, and internal modules, need it",
     "dualflow.core.blas": "only products and solutions by NumPy's BLAS need it",
     "dualflow.core.absent": "only the error for an absent name needs it",
     "scipy.special": "60 ms: only a special function that is computed needs it",

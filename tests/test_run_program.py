@@ -302,6 +302,14 @@ def test_a_program_for_both_versions_gets_the_second(run: Run, tmp_path: Path) -
     assert done.stdout == "dualflow.compat.v1 True\n", done.stderr
 
 
+def test_a_program_for_tensorflow_2_imports_no_names_of_the_first(run: Run, tmp_path: Path) -> None:
+    lines = ["import sys", "import tensorflow as tf", "before = 'dualflow.compat.v1' in sys.modules"]
+    lines += ["print(before, tf.compat.v1.placeholder.__name__)"]
+    (tmp_path / "program.py").write_text("\n".join(lines))
+    done = run("-m", "dualflow", "run", "program.py")
+    assert done.stdout == "False placeholder\n", done.stderr
+
+
 def test_processes_of_multiprocessing_have_tensorflow_1_too(run: Run, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(SPAWNING_1)
     done = run("-m", "dualflow", "run", "program.py")

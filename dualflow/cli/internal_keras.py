@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import dualflow
-from dualflow.compat import v1
+from dualflow.core.locks import imported
 
 _API: Final = "tf_keras.api._v1"
 _PACKAGES: Final = (
@@ -29,7 +29,7 @@ def keras_2_module(name: str) -> ModuleType | None:
     if name == f"{_API}.keras":
         return keras_2()
     if name == f"{_API}.keras.__internal__.legacy.layers":
-        layers: Any = v1.layers
+        layers: Any = imported("dualflow.compat.v1.layers")
         return layers  # type: ignore[no-any-return]  # a module
     if name not in _PACKAGES:
         return None

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any, Final
 
 import dualflow
-from dualflow.cli.internal_objects import OBJECTS
 from dualflow.core.absent import missing
 from dualflow.core.composite_tensor import CompositeTensor
+from dualflow.core.locks import imported
 from dualflow.core.namespace import ABSENT
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 
@@ -162,6 +162,8 @@ def _parents(name: str) -> list[str]:
     return [name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)]
 
 
+_OBJECTS: Final = "dualflow.cli.internal_objects"
+"""Imported for the first internal module, as it imports all names of TensorFlow 1."""
 _MODULES: Final = {words[0]: words[1:] for words in map(str.split, _TABLE.splitlines())}
 _PACKAGES: Final = {"", *(parent for name in _MODULES for parent in _parents(name))}
 
@@ -210,7 +212,7 @@ class InternalModule(ModuleType):
     def __init__(self, name: str, relative: str) -> None:
         super().__init__(name, "Names of a module of TensorFlow, from dualflow's namespaces.")
         self._relative = relative
-        vars(self).update(OBJECTS.get(relative, {}))
+        vars(self).update(imported(_OBJECTS).OBJECTS.get(relative, {}))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -234,4 +236,8 @@ class InternalNames(ModuleType):
         super().__init__("tensorflow.__internal__", "Names that TensorFlow shows to libraries.")
         self.CompositeTensor = CompositeTensor
         self.SymbolicTensor = SymbolicTensor
-        self.nest = InternalModule("tensorflow.__internal__.nest", "util.nest")
+
+    @functools.cached_property
+    def nest(self) -> ModuleType:
+        """The internal module that handles nested structures."""
+        return InternalModule("tensorflow.__internal__.nest", "util.nest")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import dualflow
-from dualflow.compat import v1
+from dualflow.core.locks import imported
 
 _TENSORFLOW: Final = "tensorflow"
 _CONTRIB: Final = "contrib"
@@ -38,17 +38,18 @@ def name_of_version_1(path: str) -> str | None:
 
 def _names_of_version_1(tree: ast.Module) -> Iterator[str]:
     nodes, aliases = list(_outside_of_try(tree)), set()
-    only_in_version_1 = {*dir(v1)}.difference(dir(dualflow)) | {_CONTRIB}
+    in_version_2 = {*dir(dualflow)}
     for node in nodes:
         if isinstance(node, ast.Import):
-            for imported in node.names:
-                if imported.name == _TENSORFLOW or (
-                    imported.asname is None and imported.name.startswith(f"{_TENSORFLOW}.")
+            for alias in node.names:
+                if alias.name == _TENSORFLOW or (
+                    alias.asname is None and alias.name.startswith(f"{_TENSORFLOW}.")
                 ):
-                    aliases.add(imported.asname or _TENSORFLOW)
+                    aliases.add(alias.asname or _TENSORFLOW)
     for node in nodes:
         for name in _names(node, aliases):
-            if name.split(".")[1] in only_in_version_1:
+            word = name.split(".")[1]
+            if word == _CONTRIB or (word not in in_version_2 and word in dir(imported("dualflow.compat.v1"))):
                 yield name
 
 

@@ -19,9 +19,9 @@ from typing import Final
 import dualflow
 from dualflow.cli.internal_keras import keras_2, keras_2_module
 from dualflow.cli.internal_modules import PREFIX, PROTOCOLS, InternalNames, internal_module, is_internal
-from dualflow.compat import v1
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
+from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
@@ -30,6 +30,8 @@ from dualflow.version import DUALFLOW
 from keras_dualflow import choice
 
 _NAME: Final = "tensorflow"
+_VERSION_1: Final = "dualflow.compat.v1"
+"""The namespace for programs of TensorFlow 1, which only these import."""
 _KERAS_2: Final = "tf_keras"
 """Keras 2 for TensorFlow, as whose modules those of Keras 3 are imported: it calls TensorFlow's internals."""
 
@@ -52,7 +54,7 @@ def stand_in_for_tensorflow(*, version: int = 2, quiet: bool = False) -> None:
             "TensorFlow is imported in this process already: dualflow stands in from the start, or not."
         )
     if version == 1:
-        v1.disable_v2_behavior()
+        imported(_VERSION_1).disable_v2_behavior()
     sys.meta_path.insert(0, _StandInFinder(version, quiet))
     for kind in (Tensor, EagerTensor, SymbolicTensor, Variable):
         kind.__module__ = _NAME
@@ -70,7 +72,7 @@ class _StandInFinder:
 
     def __init__(self, version: int, quiet: bool) -> None:
         self.version = version
-        self._loader = _NamespaceLoader(v1 if version == 1 else dualflow, quiet)
+        self._loader = _NamespaceLoader(imported(_VERSION_1) if version == 1 else dualflow, quiet)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
