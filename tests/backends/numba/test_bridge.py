@@ -234,9 +234,9 @@ def stop(number, frame):
     raise TimeoutError("enough")
 
 print(call(3))  # compiled
-signal.signal(signal.SIGALRM, stop)
+signal.signal(signal.SIGVTALRM, stop)
 try:
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)
     call(2**62)
 except TimeoutError as error:
     print(error)
