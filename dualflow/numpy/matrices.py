@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core.dispatch import TENSORS
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import numpy_dtype, numpy_result, reject_unsupported, tensor, to
 from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.comparison import equal, less_equal
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.creation import ones_like as tensor_ones_like
 from dualflow.ops.creation import zeros as tensor_zeros
-from dualflow.ops.static import static_int, static_shape
+from dualflow.ops.joining import stack
+from dualflow.ops.positions import iota
+from dualflow.ops.static import check_size, ints_or_symbolic, static_int
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -57,8 +61,16 @@ def eye(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     reject_unsupported("eye", like=like)
-    rows, columns = static_shape([N, N if M is None else M])
-    return convert_to_tensor(np.eye(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
+    rows, columns = ints_or_symbolic([N, N if M is None else M], "N")
+    if type(rows) is type(columns) is int:
+        check_size((rows, columns))
+        return convert_to_tensor(np.eye(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
+    return to(equal(_diagonals(rows, columns), static_int(k, "k")), numpy_dtype(dtype))
+
+
+def _diagonals(rows: Any, columns: Any) -> Any:
+    """The number of the diagonal of each element of a matrix, whose sizes may be known at run time only."""
+    return iota((1, columns), 1, int64) - iota((rows, 1), 0, int64)
 
 
 def identity(n: IntLike, dtype: DTypeLike | None = None, *, like: object = None) -> Tensor:
@@ -100,9 +112,10 @@ def tri(
     [[1, 0, 0], [1, 1, 0]]
     """
     reject_unsupported("tri", like=like)
-    rows = static_int(N, "N")
-    columns = rows if M is None else static_int(M, "M")
-    return convert_to_tensor(np.tri(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
+    rows, columns = ints_or_symbolic([N, N if M is None else M], "N")
+    if type(rows) is type(columns) is int:
+        return convert_to_tensor(np.tri(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
+    return to(less_equal(_diagonals(rows, columns), static_int(k, "k")), numpy_dtype(dtype))
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -156,8 +169,12 @@ def indices(dimensions: TensorLike, dtype: DTypeLike = int, sparse: bool = False
     >>> df.numpy.indices((2, 2)).numpy().tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    sizes = static_shape(dimensions)
-    kind = numpy_dtype(dtype)
+    sizes, kind = ints_or_symbolic(dimensions, "dimensions"), numpy_dtype(dtype)
+    if any(type(size) is not int for size in sizes):
+        lines = [[n if i == axis else 1 for i, n in enumerate(sizes)] for axis in range(len(sizes))]
+        grids = [to(iota(lines[axis] if sparse else sizes, axis, int64), kind) for axis in range(len(sizes))]
+        return tuple(grids) if sparse else stack(grids, 0)
+    check_size(sizes)
     if sparse:
         return tuple(convert_to_tensor(x) for x in np.indices(sizes, kind, sparse=True))
     return convert_to_tensor(np.indices(sizes, kind))
@@ -191,7 +208,7 @@ def fromfunction(
     """
     reject_unsupported("fromfunction", like=like)
     grid = indices(shape, dtype)
-    return function(*[grid[axis] for axis in range(len(static_shape(shape)))], **kwargs)
+    return function(*[grid[axis] for axis in range(len(ints_or_symbolic(shape, "shape")))], **kwargs)
 
 
 def vander(x: TensorLike, N: IntLike | None = None, increasing: bool = False) -> Tensor:

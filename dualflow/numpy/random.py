@@ -12,14 +12,14 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import numpy_dtype
-from dualflow.ops.static import ints
+from dualflow.ops.static import ints_or_symbolic
 from dualflow.ops.tensor import Tensor
 
 __all__ = ["normal", "poisson", "rand", "randint", "randn", "random", "seed", "standard_normal", "uniform"]
 
 
-def _sizes(size: Any) -> tuple[int, ...]:
-    return () if size is None else ints(size, "size")
+def _sizes(size: Any) -> tuple[Any, ...]:
+    return () if size is None else ints_or_symbolic(size, "size")
 
 
 def seed(s: int) -> None:

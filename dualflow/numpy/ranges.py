@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from dualflow.core.dispatch import TENSORS
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
@@ -23,8 +23,9 @@ from dualflow.numpy.operands import (
     to,
 )
 from dualflow.ops.arithmetic import abs as magnitude
-from dualflow.ops.arithmetic import sign
+from dualflow.ops.arithmetic import maximum, sign
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.checks import required
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.creation import zeros_like as like_zeros
 from dualflow.ops.exponential import exp
@@ -32,7 +33,8 @@ from dualflow.ops.joining import concat
 from dualflow.ops.positions import range as range_op
 from dualflow.ops.powers import log, pow
 from dualflow.ops.rounding import floor
-from dualflow.ops.static import static_int
+from dualflow.ops.selection import where
+from dualflow.ops.static import int_or_symbolic, static_int
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -62,18 +64,23 @@ def arange(
 
     Raises:
         InvalidArgumentError: ``step`` is 0, or a number is infinite or nan.
+        DTypeError: the end is None.
 
     >>> import dualflow as df
     >>> df.numpy.arange(2, 9, 3).numpy()
     array([2, 5, 8])
     """
     reject_unsupported("arange", like=like)
+    if start_or_stop is None:
+        raise DTypeError("arange takes the number of its end, not None.")
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     limits: tuple[Any, Any, Any] = (start, end, 1 if step is None else step)
     if not any(isinstance(x, TENSORS) for x in limits):
         kind = None if dtype is None else numpy_dtype(dtype)
         remedy = "pass finite numbers, and a step other than 0"
         return convert_to_tensor(numpy_result(lambda: np.arange(*limits, dtype=kind), remedy))
+    if dtype is None and not any(isinstance(x, TENSORS) and not isinstance(x, int) for x in limits):
+        dtype = np.int64 if all(isinstance(x, int) for x in limits) else np.float64  # sizes are numbers
     start, end, step = promote_together(*limits, dtype=dtype)
     return range_op(start, end, step, start.dtype)
 
@@ -148,18 +155,13 @@ def linspace(
     >>> df.numpy.linspace(0, 1, 5).numpy()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    count = static_int(num, "num")
-    if count < 0:
-        raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
+    count = int_or_symbolic(num, "num")
     first, last = promote_together(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
-    intervals = count - 1 if endpoint else count
-    shape = (-1, *[1] * len(first.shape))
-    index = reshape(tensor(np.arange(count), first.dtype), shape)
-    step = (last - first) / intervals if intervals > 0 else last * math.nan
-    numbers = first + (index * step if intervals > 0 else index * (last - first))
-    if endpoint and count > 1:
-        numbers = concat([numbers[:-1], last[None]], 0)
+    if type(count) is int:
+        numbers, step = _static_linspace(first, last, count, endpoint)
+    else:
+        numbers, step = _dynamic_linspace(first, last, count, endpoint)
     if dtype is not None:
         target = numpy_dtype(dtype)
         numbers = to(floor(numbers) if target.kind in "iu" else numbers, target)
@@ -168,6 +170,32 @@ def linspace(
         order = list(range(1, len(numbers.shape)))
         numbers = transpose(numbers, [*order[:positive_axis], 0, *order[positive_axis:]])
     return (numbers, step) if retstep else numbers
+
+
+def _static_linspace(first: Any, last: Any, count: int, endpoint: bool) -> tuple[Any, Any]:
+    """``count`` numbers along the first axis, and their distance, which is nan for a single number."""
+    if count < 0:
+        raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
+    intervals = count - 1 if endpoint else count
+    shape = (-1, *[1] * len(first.shape))
+    index = reshape(tensor(np.arange(count), first.dtype), shape)
+    step = (last - first) / intervals if intervals > 0 else last * math.nan
+    numbers = first + (index * step if intervals > 0 else index * (last - first))
+    if endpoint and count > 1:
+        numbers = concat([numbers[:-1], last[None]], 0)
+    return numbers, step
+
+
+def _dynamic_linspace(first: Any, last: Any, count: Any, endpoint: bool) -> tuple[Any, Any]:
+    """:func:`_static_linspace` of a number that is known at run time only."""
+    count = required(count, count >= 0, "linspace gives 0 numbers or more.")
+    intervals = to(count - 1 if endpoint else count, first.dtype)
+    step = (last - first) / maximum(intervals, 1)
+    index = reshape(to(range_op(count), first.dtype), (-1, *[1] * len(first.shape)))
+    numbers = first + index * step
+    if endpoint:
+        numbers = where((index == intervals) & (intervals > 0), last, numbers)
+    return numbers, where(intervals > 0, step, last * math.nan)
 
 
 def logspace(

@@ -55,6 +55,7 @@ CASES = {
         InvalidArgumentError,
         "a coordinate for each sample: along the axis x has 3, y has 2",
     ),
+    "a range without an end": (lambda: dnp.arange(None), DTypeError, "number of its end, not None"),
     "a step of 0": (lambda: dnp.arange(0, 5, 0), InvalidArgumentError, "arange: .*a step other than 0"),
     "an infinite range": (lambda: dnp.arange(np.inf), InvalidArgumentError, "arange: .*finite numbers"),
     "a range of words": (lambda: dnp.arange("a", "b"), DTypeError, "not supported.*; pass finite numbers"),
