@@ -59,7 +59,7 @@ def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node]) -> list[N
     forward = size_nodes(joint, inputs, ahead).forward
     if not forward:
         return []
-    bound, read = _bound_and_read([*forward, *ahead], joint.arguments[:inputs])
+    bound, read = bound_and_read_sizes([*forward, *ahead], joint.arguments[:inputs])
     if read <= bound:
         return []
     reached = set(joint.arguments[inputs:])
@@ -67,7 +67,7 @@ def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node]) -> list[N
     for node in joint.nodes:
         if not reached.isdisjoint(node.inputs):
             reached.update(node.outputs)
-        elif node.bodies and node not in ahead and _bound_and_read([node], ())[0] & (read - bound):
+        elif node.bodies and node not in ahead and bound_and_read_sizes([node], ())[0] & (read - bound):
             binding.append(node)
     if not binding:
         raise UndecidedSize("the forward graph reads a size that only its gradient computes")
@@ -91,7 +91,7 @@ def backward_sizes(
     inputs: list[Value] = []
     bindings: list[Node] = []
     axes = _axes([*arguments])
-    bound, read = _bound_and_read(nodes, arguments)
+    bound, read = bound_and_read_sizes(nodes, arguments)
     of_inputs = argument_sizes(joint)
     expressions = {variable_of(n.attrs["size"]): n for n in computed if "value" in n.attrs}
     pending = sorted(read - bound - axes.keys())
@@ -128,7 +128,7 @@ def _axes(arguments: Sequence[Value]) -> dict[SizeVariable, list[Axis]]:
     return axes
 
 
-def _bound_and_read(
+def bound_and_read_sizes(
     nodes: Iterable[Node], values: Sequence[Value]
 ) -> tuple[set[SizeVariable], set[SizeVariable]]:
     """The size variables that ``nodes`` bind, and all that they and ``values`` have; those of bodies, too."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from dualflow.core.records import replace
-from dualflow.graph.control_spec import loop_of
+from dualflow.graph.backward_sizes import bound_and_read_sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.scalars import bodies
-from dualflow.graph.symbolic_size_ops import BIND_SIZE
 from dualflow.graph.views import is_view
-from dualflow.ops.op_kinds import Literal, Loop, Opaque
+from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
-from dualflow.sizes.symbolic_sizes import SizeVariable, UndecidedSize, size_variables
+from dualflow.sizes.symbolic_sizes import UndecidedSize, size_variables
 
 
 def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = None) -> Graph:
@@ -27,8 +27,8 @@ def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = 
     reasons |= _split_by_host_calls(graph, reasons)
     if not reasons:
         return graph
-    if any(map(_computes_size_of_result, reasons)):
-        raise UndecidedSize("NumPy runs a branch or loop that computes the size of a result")
+    if _compute_sizes(graph, reasons):
+        raise UndecidedSize("NumPy runs a branch or loop that computes a size of other values")
 
     def opaque(node: Node, current: Node) -> Expansion | None:
         if node not in reasons:
@@ -39,26 +39,18 @@ def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = 
     return rebuild(graph, opaque, replacements)
 
 
-def _computes_size_of_result(node: Node) -> bool:
-    """Whether a size of a result of a conditional or loop is a size variable that is bound inside it."""
-    sizes = size_variables([d for v in node.outputs for d in v.spec.shape])
-    return not sizes.isdisjoint(_bound_inside(node))
+def _compute_sizes(graph: Graph, nodes: Iterable[Node]) -> bool:
+    """Whether a size variable that is bound inside one of the conditionals or loops is read outside of it.
 
-
-def _bound_inside(node: Node) -> set[SizeVariable]:
-    """The size variables that graphs inside ``node`` bind, and those of carried values whose sizes change."""
-    bound: set[SizeVariable] = set()
-    if isinstance(node.op.kind, Loop):
-        loop = loop_of(node)
-        for before, value in zip(node.inputs[: loop.carried], loop.body.inputs, strict=False):
-            if before.spec != value.spec:
-                bound |= size_variables(tuple(value.spec.shape)) - size_variables(tuple(before.spec.shape))
-    for body in bodies(node):
-        for inner in body.nodes:
-            bound |= _bound_inside(inner)
-            if inner.op is BIND_SIZE:
-                bound |= size_variables(inner.attrs["size"])
-    return bound
+    Results have it, or other nodes, if no result is left.
+    """
+    readers = Counter(size for node in graph.nodes for size in bound_and_read_sizes([node], ())[1])
+    for node in nodes:
+        sizes = size_variables([d for v in node.outputs for d in v.spec.shape])
+        bound, _ = bound_and_read_sizes([node], ())
+        if any(size in sizes or readers[size] > 1 for size in bound):
+            return True
+    return False
 
 
 def reason_not_native(node: Node) -> str | None:

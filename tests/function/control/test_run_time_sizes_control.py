@@ -372,3 +372,25 @@ def test_a_branch_takes_a_tensor_with_an_empty_axis_before_a_dynamic_one():
             compiled(x, y, df.constant(n)), program(x, y, df.constant(n)), strict=True
         ):
             np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.llvm
+@pytest.mark.parametrize("name", ["unique", "sorted unique"])
+def test_the_gradient_of_a_branch_whose_size_a_host_call_computes(name):
+    """Only the size of the branch's result is read: the conditional that binds it has no results."""
+
+    def slopes(x):
+        def distinct():
+            column = x[:, 0] if name == "unique" else df.sort(x[:, 0])
+            return df.unique(column)[0]
+
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.cond(df.shape(x)[0] > 2, distinct, lambda: x[:, 0])
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    compiled = df.function(slopes, input_signature=[df.TensorSpec([None, 2])])
+    for rows in (3, 0, 1, 2, 31, 32, 33):
+        x = df.constant(np.arange(2 * rows).reshape(rows, 2) // 3, df.float32)
+        np.testing.assert_array_equal(compiled(x).numpy(), slopes(x).numpy())
+    assert compiled.experimental_get_tracing_count() == 1
