@@ -11,6 +11,7 @@ import numpy as np
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import check_size
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
@@ -22,7 +23,7 @@ from dualflow.ops.creation import ones_like as tensor_ones_like
 from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.joining import stack
 from dualflow.ops.positions import iota
-from dualflow.ops.static import check_size, ints_or_symbolic, static_int
+from dualflow.ops.static import ints_or_symbolic, static_int
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
