@@ -76,6 +76,11 @@ class DType:
         return self.kind == "b"
 
     @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy's arrays can have it: True for each dtype here; TensorFlow has others."""
+        return True
+
+    @property
     def is_inexact(self) -> bool:
         """Floating or complex: the dtypes that gradients flow through."""
         return self.kind in "fc"

@@ -74,6 +74,10 @@ class UnsupportedValueError(DTypeError, ValueError):
     """An object that can't become a tensor, such as None; TensorFlow raises a ValueError."""
 
 
+class StructureError(InvalidArgumentError, TypeError):
+    """Values whose nested structures differ, as those of a loop variable; TensorFlow raises a TypeError."""
+
+
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An index outside its axis."""
 

@@ -37,7 +37,7 @@ _REMEDY: Final = "Give the placeholder a shape: [] for a number, [None, 3] for a
 _RANKS: Final = (1, 0, 2, 3, 4)
 """The ranks that a call is traced for."""
 _HIGHER_RANKS: Final = (5, 6, 7, 8)
-"""The ranks that a call is traced for if it fails for the others; if all fail, the first error is raised."""
+"""Further ranks if fewer than two of these fit; the first error is raised if none does."""
 
 
 class _ResultsOfRank(NamedTuple):
@@ -126,11 +126,13 @@ def _common_results(
     """The structure and specs of the results of ``function``, with the sizes that are equal for all ranks."""
     results_by_rank: list[_ResultsOfRank] = []
     refusal: DualflowError | None = None
+    count = 0
     for rank in (*_RANKS, *_HIGHER_RANKS):
-        if rank in _HIGHER_RANKS and results_by_rank:
+        if rank in _HIGHER_RANKS and count > 1:
             break
         try:
             results_by_rank += _results(name, function, inputs, rank)
+            count += 1
         except DualflowError as error:
             refusal = refusal or error
     if not results_by_rank:
@@ -146,7 +148,8 @@ def _common_results(
         )
     if not dtypes and any(r.has_effect for r in results_by_rank):
         raise InvalidArgumentError(f"{name} returns no tensor, and takes none of unknown rank. {_REMEDY}")
-    if refusal is not None and any(map(_are_sizes, inputs)):  # other numbers of sizes than of axes may fit
+    if refusal is not None and sum(map(_has_unknown_rank_or_sizes, inputs)) > 1:
+        # inputs of different ranks may fit together
         return first.structure, tuple([TensorSpec.of(UNKNOWN_RANK, dtype) for dtype in dtypes])
     columns = zip(*[r.specs for r in results_by_rank], strict=True)
     return first.structure, tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
@@ -189,6 +192,10 @@ def _result(
         specs = [tracer.lift(x).spec for x in tensors]
     has_effect = any(node.effect not in (None, Effect.CHECK) for node in tracer.builder.nodes)
     return _ResultsOfRank(structure, specs, has_effect)
+
+
+def _has_unknown_rank_or_sizes(spec: TensorSpec) -> bool:
+    return spec.shape is UNKNOWN_RANK or (not spec.shape.is_static and spec.dtype.is_integer)
 
 
 def _are_sizes(spec: TensorSpec) -> bool:

@@ -135,7 +135,7 @@ CLIENTS: Final = {
         program="tfp_core.py",
     ),
     "tensorflow-probability-tests": Client(
-        f"{_TFP_NEEDS} {_NUMPY}",
+        f"{_TFP_NEEDS} mock==5.2.0 {_NUMPY}",
         1,
         tests=_TFP_TESTS,
         repository="https://github.com/tensorflow/probability v0.25.0",

@@ -46,6 +46,10 @@ CALLS_ON_AXES: dict[str, Callable[[Any], Any]] = {
     "broadcast sizes": lambda x: df.broadcast_dynamic_shape(df.shape(x), [1]),
     "of these sizes": lambda x: (df.broadcast_to(x, df.shape(x)), df.fill(df.shape(x)[:-1], 2.0)),
     "rows of sizes": lambda x: df.reshape(x, df.concat([df.shape(x)[:-1], [-1, 1]], 0)),
+    "padded along computed axes": lambda x: df.pad(x, df.stack([df.zeros_like(df.shape(x)), df.shape(x)], 1)),
+    "means along far axes": lambda x: df.reduce_mean(
+        df.reshape(x, df.concat([[1, 1, 1], df.shape(x)], 0)), [0, 3]
+    ),
     "sums along computed axes": lambda x: df.reduce_sum(x, df.range(1, df.rank(x)), keepdims=True),
     "axes in another order": lambda x: df.transpose(
         x, df.concat([df.range(1, df.rank(x)), df.where(df.rank(x) > 1, df.range(1), [0])], 0)

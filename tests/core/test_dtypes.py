@@ -19,6 +19,7 @@ def test_a_dtype_has_all_names_with_its_size(dtype: df.DType) -> None:
         assert df.as_dtype(name) is dtype
         assert dtype == name
         assert [t for t in ALL if t == name] == [dtype]
+    assert dtype.is_numpy_compatible
 
 
 @pytest.mark.parametrize(

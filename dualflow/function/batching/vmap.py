@@ -18,7 +18,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.tensor_sizes import sizes_of
+from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -96,7 +96,7 @@ def vectorized_map(
 
     Args:
         fn: a function of one slice, in the structure of ``elems``, that returns tensors in any structure.
-        elems: a tensor or a structure of tensors with equal first sizes.
+        elems: a tensor or a structure of tensors with equal first sizes; a static one of 1 broadcasts.
         fallback_to_while_loop: whether to compute one slice after the other if an operation has no batched
             form; else this is an error.
         warn: whether to warn of the fallback.
@@ -112,6 +112,7 @@ def vectorized_map(
     >>> df.vectorized_map(lambda row: {"sum": df.reduce_sum(row)}, df.ones([2, 3]))["sum"].numpy()
     array([3., 3.], dtype=float32)
     """
+    elems = _with_equal_first_sizes(elems)
     try:
         return _batched(fn, 0, 0, None, sequential=fallback_to_while_loop)(elems)
     except UnbatchableError as error:
@@ -121,6 +122,23 @@ def vectorized_map(
     if warn:
         warn_user(f"vectorized_map computes one element after the other: {reason}")
     return map_sequentially(fn, elems)
+
+
+def _with_equal_first_sizes(elems: object) -> object:
+    """The tensors, of which those with a first size of 1 are broadcast to the first size of the others."""
+    leaves, structure = flatten(elems)
+    tensors = [convert_to_tensor(x) for x in leaves]
+    sizes = [x.shape[0] if len(x.shape) else None for x in tensors]
+    count = max([size for size in sizes if size is not None], default=1)
+    if count == 1 or 1 not in sizes:
+        return elems
+    return unflatten(
+        structure,
+        [
+            broadcast_to(x, [count, *axis_sizes(x)[1:]]) if size == 1 else x
+            for x, size in zip(tensors, sizes, strict=True)
+        ],
+    )
 
 
 def _argument(value: Any, axis: int | None) -> Any:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError, StructureError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -85,9 +85,9 @@ def check_spec(
 
 
 def check_structure(where: ComparedPlaces, what: str, first: Structure, second: Structure) -> None:
-    """Raise InvalidArgumentError if the structures of a value in two places differ."""
+    """Raise StructureError if the structures of a value in two places differ."""
     if first != second:
-        raise InvalidArgumentError(
+        raise StructureError(
             f"{what} has structure {outline(first)} {where.first}, but structure {outline(second)} "
             f"{where.second}; {where.structure}.{here()}"
         )

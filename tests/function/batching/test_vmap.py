@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -302,3 +305,11 @@ def test_an_op_without_a_batching_rule_runs_row_by_row_with_a_warning():
 def test_without_the_fallback_it_is_refused():
     with pytest.raises(InvalidArgumentError, match="unique"):
         df.vectorized_map(lambda row: df.unique(row).y, df.ones([2, 2]), fallback_to_while_loop=False)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "function"])
+def test_vectorized_map_broadcasts_a_first_size_of_1(run: Callable[[Any], Any]) -> None:
+    x, y = df.reshape(df.range(6.0), [3, 2]), df.constant([[10.0, 20.0]])
+    for first, second in [(x, y), (y, x), (y, y[:, 0])]:
+        add = run(lambda x, y: df.vectorized_map(lambda rows: rows["x"] + rows["y"], {"x": x, "y": y}))
+        assert add(first, second).numpy().tolist() == (first + second).numpy().tolist()
