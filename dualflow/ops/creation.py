@@ -16,7 +16,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
-from dualflow.ops.conversion import identity
+from dualflow.ops.conversion import cast, identity
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Sample
@@ -81,8 +81,8 @@ def convert_to_tensor(
 
     Args:
         value: a tensor, a variable, or a value that :func:`constant` takes.
-        dtype: the dtype that the result must have; a tensor of another dtype is an error rather than cast.
-            None for the dtype of ``value``.
+        dtype: the dtype that the result must have; a tensor of another dtype is an error rather than cast,
+            while tensors in lists are cast, as in TensorFlow. None for the dtype of ``value``.
         dtype_hint: the dtype to prefer if ``value``, no tensor, can have it.
 
     Returns:
@@ -106,6 +106,8 @@ def convert_to_tensor(
     if target is not None and isinstance(value, AbstractSize):
         adapted: Tensor = value.with_dtype(target)
         return adapted
+    if nested and target is not None:
+        value = _cast_tensors(value, target)
     tensor: Tensor = identity.op.prepare((value,), dispatch.current())[0]
     if target is not None and tensor.dtype is not target:
         raise InvalidArgumentError(
@@ -113,6 +115,14 @@ def convert_to_tensor(
             "convert it with df.cast."
         )
     return tensor
+
+
+def _cast_tensors(value: Any, dtype: DType) -> Any:
+    """Nested lists with their tensors cast; other elements stay as they are."""
+    if isinstance(value, list | tuple):
+        return [_cast_tensors(x, dtype) for x in value]
+    is_tensor = isinstance(value, AbstractTensor | AbstractVariable)
+    return cast(value, dtype) if is_tensor and value.dtype is not dtype else value
 
 
 def _array(value: Any, dtype: DType | None, hint: Any) -> Array:

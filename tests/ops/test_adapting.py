@@ -1,5 +1,8 @@
 """Python's and NumPy's values take the dtype of a tensor operand, in all functions."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,16 @@ def test_integers_beyond_int64_adapt_to_uint64(mode):
 def test_an_axis_may_be_an_array(mode, axis):
     assert mode(lambda x: df.reduce_sum(x, axis))(df.ones([2, 3])).numpy().tolist() == [3, 3]
     assert mode(lambda x: df.reduce_std(x, axis))(df.ones([2, 3])).numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "function"])
+def test_tensors_in_lists_are_cast_to_the_dtype_that_is_required(run: Callable[[Any], Any]) -> None:
+    real, whole = df.constant(1.5), df.Variable(2)
+    convert = run(lambda dtype: df.convert_to_tensor([[real, 3], [whole, 4]], dtype))
+    for dtype, expected in [(df.int32, [[1, 3], [2, 4]]), (df.float64, [[1.5, 3.0], [2.0, 4.0]])]:
+        converted = convert(dtype)
+        assert (converted.dtype, converted.numpy().tolist()) == (dtype, expected)
+    with pytest.raises(df.errors.InvalidArgumentError, match="float32 was given where int32 is required"):
+        df.convert_to_tensor([whole, 2.5], df.int32)
+    with pytest.raises(df.errors.InvalidArgumentError, match="float32 was given where int32 is required"):
+        df.convert_to_tensor(real, df.int32)
