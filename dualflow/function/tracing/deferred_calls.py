@@ -198,6 +198,8 @@ def _infer_results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | Non
             if first is None or second is None:
                 continue
             if _differ_in_sizes_only(first, second, pinned):
+                if _rank_depends_on(pinned, call, tensors, first):
+                    return None
                 if any(depends_on_data(tensors[i]._value) for i in call.integers):
                     return _merge_probes(first, second, None)
                 results = _merge_probes(first, second, set(pinned.values()))
@@ -205,6 +207,18 @@ def _infer_results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | Non
             if not pinned:  # the call requires no size, which would only hide that ranks depend on sizes
                 return None
     return None
+
+
+def _rank_depends_on(
+    pinned: Mapping[tuple[int, int], int], call: DeferredCall, tensors: Sequence[Any], results: _Results
+) -> bool:
+    """Whether the call runs with another size than a pinned one, and returns results of other ranks."""
+    for axis, size in pinned.items():
+        for other in (size - 1, size + 1):
+            others = _trace_probe(call, tensors, SizeProbe((PAIRS[0][0],), 1), {axis: other})
+            if others is not None and not _differ_in_sizes_only(results, others, {}):
+                return True
+    return False
 
 
 def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:

@@ -292,3 +292,12 @@ def test_a_shape_with_another_number_of_axes_has_a_trace_of_its_own(name: str) -
     for sizes in ([2, 4], [8], [2, 2, 2], [4, 2], [8]):
         shape = df.constant(sizes)
         assert traced(shape).numpy().tolist() == SHAPED[name](shape).numpy().tolist()
+
+
+def test_indices_of_another_depth_have_a_trace_of_their_own() -> None:
+    """The rank of the result depends on the last size of ``indices``, which is 3 at most."""
+    x = df.reshape(df.range(126.0), [2, 7, 9])
+    traced = df.function(df.gather_nd)
+    for depth in (1, 2, 0, 3, 2, 1, 0):
+        indices = df.zeros([2, depth], df.int32)
+        assert traced(x, indices).numpy().tolist() == df.gather_nd(x, indices).numpy().tolist()
