@@ -16,8 +16,10 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core import dispatch
-from dualflow.core.dtypes import as_dtype
+from dualflow.core.dtypes import as_dtype, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
@@ -61,8 +63,13 @@ def apply_sized(op: Op, inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 
 def _as_scalar(x: Any) -> Any:
+    """The symbolic integer as a scalar that int64 holds: a larger one would be read as a negative number."""
+    engine = dispatch.current()
     if shape_of(x) == (1,):
-        return dispatch.current().apply(REGISTRY["reshape"], (x,), {"shape": Shape(())})
+        x = engine.apply(REGISTRY["reshape"], (x,), {"shape": Shape(())})
+    if x.dtype is uint64:
+        most = engine.constant(np.array(int64.max, np.uint64))
+        x = engine.apply(REGISTRY["minimum"], (x, most), {})
     return x
 
 

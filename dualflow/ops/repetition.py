@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS, AbstractTensor
-from dualflow.core.dtypes import bool_, int64
+from dualflow.core.dtypes import bool_, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import MAX_ELEMENTS, Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
@@ -299,7 +299,10 @@ def roll(input: TensorLike, shift: IntsLike, axis: AxisLike, name: str | None = 
 def _rolled(x: Any, indices: Any, axis: int) -> Tensor:
     """:func:`roll` by a number of positions, or along an axis whose size is known at run time only."""
     size = sizes_of(x, int64)[axis]
-    return gather(x, mod(count_up(size) - cast(indices, int64), maximum(size, 1)), axis=axis)
+    period = maximum(size, 1)
+    shift = indices if getattr(indices, "dtype", None) is uint64 else cast(indices, int64)
+    shift = cast(mod(shift, cast(period, shift.dtype)), int64)  # so that the difference can't overflow
+    return gather(x, mod(count_up(size) - shift, period), axis=axis)
 
 
 def repeat(

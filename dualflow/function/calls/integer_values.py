@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, int32, int64, uint32, uint64
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
@@ -27,6 +27,8 @@ from dualflow.sizes.symbolic_sizes import (
 
 Array = np.ndarray[Any, Any]
 _OBJECT: Any = object
+_WIDE: Final = frozenset({int32, int64})
+_UNSIGNED: Final = frozenset({uint32, uint64})
 _MAX_ELEMENTS = 64
 """The number of elements of the largest tensor that is evaluated."""
 _MAX_REDUCED_VARIABLES: Final = 8
@@ -84,7 +86,7 @@ class IntegerValues:
         node = value.node
         if node is None or node.effect is not None or not all(map(_is_small, (*node.inputs, value))):
             return ()
-        return node.inputs if isinstance(node.op.kind, View | CopyPieces | Elementwise | Reduce) else ()
+        return node.inputs if isinstance(node.op.kind, View | CopyPieces) or _is_exact(node) else ()
 
     def _elements(self, value: Value) -> Array:
         shape, node = value.spec.shape, value.node
@@ -104,6 +106,13 @@ class IntegerValues:
             assert variable is not None
             self.sources[variable] = value, i
         return variables.reshape(shape)
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether a node computes sizes as integers do: results of other dtypes, and huge ones, wrap around."""
+    to_wide = {v.spec.dtype for v in node.outputs} <= _WIDE
+    fits = not any(v.spec.dtype in _UNSIGNED for v in node.inputs)
+    return isinstance(node.op.kind, Elementwise | Reduce) and to_wide and fits
 
 
 def _is_small(value: Value) -> bool:

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
-from dualflow.ops.arithmetic import maximum
+from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.checks import required_size
 from dualflow.ops.conversion import cast
@@ -48,11 +48,14 @@ def as_count(x: Any, what: str) -> Count:
 
 
 def count_up_to(indices: Any) -> Count:
-    """The number of rows that indices refer to: one more than the largest, 0 for none."""
+    """The number of rows that indices refer to: one more than the largest, 0 for none.
+
+    It has the dtype of symbolic indices, whose largest value it is for that value, too.
+    """
     static = static_value(indices)
     if static is not None:
         return int(static.max(initial=-1)) + 1
-    return maximum(reduce_max(indices) + 1, 0)
+    return maximum(minimum(reduce_max(indices), indices.dtype.max - 1) + 1, 0)
 
 
 def filled_rows(count: Count, like: Any, axes: int, value: Any) -> Any:

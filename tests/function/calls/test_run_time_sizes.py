@@ -360,6 +360,50 @@ def test_a_result_is_copied_from_an_argument_after_the_check_of_its_size(shape, 
         df.function(df.reshape)(x, df.constant(new_shape))
 
 
+WRAPPING = {
+    "a sum of uint8": (lambda n: df.zeros([n + n]), np.uint8(200)),
+    "a product of int16": (lambda n: df.zeros([n * n]), np.int16(300)),
+    "a reduction of uint8": (lambda n: df.zeros([df.reduce_sum(df.stack([n, n]))]), np.uint8(130)),
+    "a narrower dtype": (lambda n: df.zeros([df.cast(n, df.uint8)]), np.int32(300)),
+    "a slice up to a sum": (lambda n: df.constant(X)[: n + n] + 1.0, np.uint8(130)),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+def test_sizes_computed_in_narrow_integers_wrap_around(name):
+    program, n = WRAPPING[name]
+    assert_same(df.function(program)(df.constant(n)), program(df.constant(n)))
+
+
+@pytest.mark.parametrize("bound", [5, 2**63 - 1, 2**63, 2**63 + 5, 2**64 - 3])
+def test_unsigned_bounds_of_slices_are_not_negative(bound):
+    n = df.constant(np.uint64(bound))
+    for program in (lambda x, n: x[n:] + 1.0, lambda x, n: x[:n] + 1.0):
+        assert_same(df.function(program)(df.constant(X), n), program(df.constant(X), n))
+
+
+SHIFTS = [
+    np.int64(-(2**63)),
+    np.int64(-(2**63) + 5),
+    np.int64(2**63 - 1),
+    np.uint64(2**63 + 5),
+    np.int8(-128),
+]
+
+
+@pytest.mark.parametrize("shift", SHIFTS, ids=str)
+def test_a_roll_by_any_integer_is_a_permutation(shift):
+    rolled = df.function(lambda x, n: df.roll(x, n, 0))(X, df.constant(shift))
+    assert rolled.numpy().tolist() == np.roll(X, int(shift) % len(X)).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_counts_up_to_a_limit_leave_out_the_largest_integer(dtype):
+    integers = np.array([0, np.iinfo(dtype).max], dtype)
+    count = df.function(lambda x: df.math.bincount(x, minlength=3, maxlength=4))
+    assert count(integers).numpy().tolist() == [1, 0, 0, 0]
+
+
 HUGE = {
     "zeros(": lambda n: df.zeros([n]),
     "zeros([n, n]": lambda n: df.zeros([n, n]) + 1.0,
