@@ -81,7 +81,8 @@ class TransferInsertion:
         """The buffers that a step itself reads and writes, and where.
 
         A step that writes a part of a buffer needs the rest, so what it writes is read too. :class:`Require`
-        and :class:`HostBranch` read from either space: see :meth:`_Path._with_operand_spaces`.
+        and :class:`HostBranch` read rows of stacks on the device, and other buffers in either space: see
+        :meth:`_Path._with_operand_spaces`.
         """
         reads: dict[int, Space] = {}
         writes: dict[int, Space] = {}
@@ -111,7 +112,18 @@ class TransferInsertion:
                     if not operand.whole:
                         add(reads, operand.layout.buffer, Space.HOST)
                     add(writes, operand.layout.buffer, Space.HOST)
+            case Require():
+                self._add_rows(reads, (step.condition, *step.reads))
+            case HostBranch():
+                self._add_rows(reads, (step.number,))
         return reads, writes
+
+    def _add_rows(self, reads: dict[int, Space], operands: Iterable[HostOperand]) -> None:
+        """Add the stacks of which ``operands`` are rows: the host reads rows from the device."""
+        for operand in operands:
+            base = self.base(operand.layout.buffer)
+            if base is not None and operand.layout.buffer in self._rows:
+                reads[base] = Space.DEVICE
 
 
 class _Path:
@@ -158,6 +170,8 @@ class _Path:
         return operand._replace(on_host=on_host)
 
     def _branch(self, branch: HostBranch) -> None:
+        for buffer, space in self.insertion.accesses(branch)[0].items():
+            self.require(buffer, space)
         number = self._operand(branch.number)
         paths = [self._inside(steps) for steps in branch.branches]
         self.spaces = _merge_paths(paths)

@@ -118,6 +118,28 @@ def test_a_call_under_a_tape_transfers_nothing_and_keeps_variables_where_they_ar
     assert count.numpy() == 3.0
 
 
+def test_a_second_gradient_of_a_conditional_in_a_loop_reads_the_branches_that_were_taken() -> None:
+    w = df.constant(np.random.default_rng(1).normal(size=(3, 3)).astype(np.float32))
+
+    def loss(x):
+        def body(i, y):
+            return i + 1, df.cond(df.equal(i % 2, 0), lambda: df.tanh(y @ w), lambda: df.sin(y))
+
+        return df.reduce_sum(df.while_loop(lambda i, y: i < 3, body, (df.constant(0), x))[1])
+
+    def second(f):
+        with df.GradientTape() as outer:
+            outer.watch(X)
+            with df.GradientTape() as inner:
+                inner.watch(X)
+                y = f(X)
+            slope = df.reduce_sum(inner.gradient(y, X) ** 2)
+        return outer.gradient(slope, X).numpy()
+
+    result, expected = (second(df.function(loss, backend=backend)) for backend in ("opencl", "llvm"))
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
 # Variables
 
 

@@ -155,3 +155,11 @@ def test_a_value_between_two_host_calls_stays_on_the_host() -> None:
     f = df.function(lambda x: df.sort(df.sort(x), direction="DESCENDING"), backend="opencl")
     f(np.ones(5, np.float32))
     assert "no transfers (0 bytes)" in str(f.status()).partition("numpy:")[0]
+
+
+def test_a_stack_of_branch_numbers_is_on_the_device_before_the_loop_that_reads_its_rows() -> None:
+    stack, row = 0, 7
+    number = HostOperand(Layout(row, 0, ()), (), float32, False, False)
+    loop = HostLoop(NODE, STATEMENT, (), (), (HostBranch(NODE, number, ((), ())),), SCALAR)
+    steps = TransferInsertion({stack: 12}, {row: stack}).with_transfers([loop], {stack: HOST}, {})
+    assert steps[0] == Transfer(stack, 12, to_device=True)
