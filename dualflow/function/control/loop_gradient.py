@@ -4,6 +4,9 @@ The body is traced together with its vjp into a joint graph, which is partitione
 tape. The forward graph is the body of a loop over the same inputs that also stacks the residuals; a pass
 merges it with the original loop. The backward graph is the body of the reverse loop. Both are ordinary loops,
 so that gradients of every order exist.
+
+A loop that draws random numbers or calls Python can't run a second time. Its node in the trace gets the
+residuals as further results instead, which no tape has recorded: so there are first derivatives only.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape, apply_vjp
 from dualflow.function.control import loop_checkpointing
 from dualflow.function.control.trace_bodies import traced, tracer_of
-from dualflow.graph.control_ops import run_loop
-from dualflow.graph.control_spec import LoopSpec
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.graph.control_ops import LOOP, run_loop
+from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.interpret import replay
-from dualflow.graph.ir import Graph, Value
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import (
@@ -32,6 +36,7 @@ from dualflow.graph.split_forward_backward import (
     SourceKind,
     split_forward_backward,
 )
+from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.custom_vjp import CUSTOM
@@ -51,6 +56,7 @@ class _ActiveLoop(NamedTuple):
         scanned: the scanned inputs with a cotangent.
         invariants: the invariants with a cotangent.
         targets: the outputs with a cotangent: ``carried``, then stacked outputs.
+        node: the loop's node, if its effects prevent a second run; else None.
     """
 
     loop: LoopSpec
@@ -59,6 +65,7 @@ class _ActiveLoop(NamedTuple):
     scanned: tuple[int, ...]
     invariants: tuple[int, ...]
     targets: tuple[int, ...]
+    node: Node | None
 
     @property
     def sources(self) -> tuple[int, ...]:
@@ -76,7 +83,10 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
     cotangents: Tensors = [None] * len(inputs)
     if not sources or not (stacked or any(gs[i] is not None for i in carried)):
         return cotangents
-    _check_effects(loop)
+    node = _node_to_extend(loop, out)
+    if node is not None:  # another gradient may have added stacks
+        loop, added = loop_of(node), len(node.outputs) - len(gs)
+        gs = (*gs, *[None] * added)
     active = _ActiveLoop(
         loop,
         inputs,
@@ -84,6 +94,7 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
         scanned=tuple(i for i in sources if loop.carried <= i < loop.end),
         invariants=tuple(i for i in sources if i >= loop.end),
         targets=(*carried, *stacked),
+        node=node,
     )
     options = tracer_of(dispatch.current()).options
     graphs = _forward_backward(active, options)
@@ -91,11 +102,13 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
     if _computes_sizes(loop.body) and any(
         not v.spec.shape.is_static for (kind, _), v in residuals.items() if kind is SourceKind.RESIDUAL
     ):  # residuals whose sizes differ between iterations can't be stacked
+        if node is not None:
+            raise _repetition_error(loop)
         loop = replace(loop, recompute=True)
         active = active._replace(loop=loop)
         graphs = _forward_backward(active, options)
         residuals = _residuals(loop, graphs)
-    iterations = _segment_length(loop, residuals, options)
+    iterations = None if node is not None else _segment_length(loop, residuals, options)
     if iterations is None:
         results = _backward_loop(active, graphs, _stacked_residuals(active, graphs, residuals), gs, out)
     else:
@@ -115,15 +128,49 @@ def _computes_sizes(graph: Graph) -> bool:
 _REPEATABLE: Final = (None, Effect.CHECK, Effect.ASSIGN)
 
 
-def _check_effects(loop: LoopSpec) -> None:
+def _once_only(loop: LoopSpec) -> Node | None:
+    """A node of the loop with an effect that a second run of the loop would repeat."""
     nodes = (n for graph in reversed(loop.graphs) for n in graph.nodes)
-    effect = next((n for n in nodes if n.effect not in _REPEATABLE), None)
-    if effect is not None:
-        where = f"\n  {effect.origin}" if effect.origin else ""
-        raise InvalidArgumentError(
-            f"A loop that runs {effect.op.name} in each iteration can't be run again for its gradient; draw "
-            f"random numbers or call Python before the loop, and index the results inside.{where}"
-        )
+    return next((n for n in nodes if n.effect not in _REPEATABLE), None)
+
+
+def _node_to_extend(loop: LoopSpec, out: Any) -> Node | None:
+    """The node of a loop that can't run again, to which residuals are added; None for other loops.
+
+    Raises:
+        InvalidArgumentError: the node is in a trace that has ended, or a tape records the gradient, which
+            would lack the derivatives of the residuals.
+    """
+    if _once_only(loop) is None:
+        return None
+    engine = dispatch.current()
+    first = out[0] if isinstance(out, tuple) else out
+    node: Node | None = first._value.node if isinstance(first, SymbolicTensor) else None
+    is_open = node is not None and node.op is LOOP and node in tracer_of(engine).builder.nodes
+    if not is_open or engine is not engine.innermost or loop.recompute:
+        raise _repetition_error(loop)
+    return node
+
+
+def _repetition_error(loop: LoopSpec) -> InvalidArgumentError:
+    node = _once_only(loop)
+    assert node is not None, "the loop has an effect"
+    where = f"\n  {node.origin}" if node.origin else ""
+    return InvalidArgumentError(
+        f"A loop that runs {node.op.name} in each iteration can't be run again for its second "
+        "derivative, nor to save memory; draw random numbers or call Python before the loop, and index the "
+        f"results inside.{where}"
+    )
+
+
+def _extended(node: Node, loop: LoopSpec) -> Tensors:
+    """The results of a loop's node in the current trace, after it has become ``loop`` with more stacks."""
+    tracer = tracer_of(dispatch.current())
+    specs = LOOP.infer(*[v.spec for v in node.inputs], loop=loop)
+    node.attrs = {"loop": loop}
+    added = [Value(specs[i], node, i) for i in range(len(node.outputs), len(specs))]
+    node.outputs = (*node.outputs, *added)
+    return [SymbolicTensor(v, tracer) for v in node.outputs]
 
 
 def _carried_with_cotangent(loop: LoopSpec, sources: Sequence[int]) -> tuple[int, ...]:
@@ -166,7 +213,13 @@ def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBa
     if all(v.spec.shape.is_static for v in joint.inputs) and not _has_custom_gradient(joint):
         joint = optimise(joint, options, passes=SIMPLIFICATIONS)
     available = joint.inputs[0 if loop.recompute else loop.end : count]
-    return split_forward_backward(joint, count, len(loop.body.outputs), 0, available)
+    effects = 0 if active.node is None else _effects(loop.body)
+    return split_forward_backward(joint, count, len(loop.body.outputs), effects, available)
+
+
+def _effects(body: Graph) -> int:
+    """The number of nodes with an effect that the forward graph contains."""
+    return sum(n.effect is not None and not binds_or_checks_size(n) for n in body.nodes)
 
 
 def _has_custom_gradient(graph: Graph) -> bool:
@@ -241,7 +294,9 @@ def _stacked_residuals(
     if not residuals and not any(source in stacked for source in graphs.sources):
         return {}
     graph = replace(forward, outputs=(*forward.outputs[:count], *residuals.values()))
-    results = run_loop(loop.with_more_stacks(graph), active.inputs)
+    extended = loop.with_more_stacks(graph)
+    node = active.node
+    results = run_loop(extended, active.inputs) if node is None else _extended(node, extended)
     return dict(zip([*stacked, *residuals], results[carried:], strict=True))
 
 
