@@ -166,7 +166,7 @@ def _repetition_error(loop: LoopSpec) -> InvalidArgumentError:
 def _extended(node: Node, loop: LoopSpec) -> Tensors:
     """The results of a loop's node in the current trace, after it has become ``loop`` with more stacks."""
     tracer = tracer_of(dispatch.current())
-    specs = LOOP.infer(*[v.spec for v in node.inputs], loop=loop)
+    specs: Any = LOOP.infer(*[v.spec for v in node.inputs], loop=loop)
     node.attrs = {"loop": loop}
     added = [Value(specs[i], node, i) for i in range(len(node.outputs), len(specs))]
     node.outputs = (*node.outputs, *added)
