@@ -306,22 +306,6 @@ def test_random_numbers_over_rows_are_drawn_first_and_have_a_gradient() -> None:
     assert_alike(results[1], results[0])
 
 
-def test_random_numbers_in_a_loop_have_no_gradient() -> None:
-    @df.function
-    def gradient(x: Any) -> Any:
-        with df.GradientTape() as tape:
-            tape.watch(x)
-            y = df.while_loop(
-                lambda h: df.reduce_sum(h) < 9.0, lambda h: h + df.random.uniform([3, 4]) * h, x
-            )
-        return tape.gradient(y, x)
-
-    with pytest.raises(
-        InvalidArgumentError, match=r"random(.|\n)*before the loop(.|\n)*test_loop_gradient\.py"
-    ):
-        gradient(df.constant(X))
-
-
 def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "available_bytes", lambda: 1 << 16)
 
