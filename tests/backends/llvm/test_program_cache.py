@@ -241,6 +241,8 @@ def optimised(entry: ProgramEntry) -> Graph:
 OTHER_OPTIONS: dict[str, Any] = {
     "backend": "numba",
     "strict": True,
+    "on_device": True,
+    "soft_placement": False,
     "interpret_first": True,
     "capabilities": Capabilities(fourier=False),
     "cost_model": CostModel(addition_ns=1.0),
