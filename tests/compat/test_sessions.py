@@ -281,7 +281,7 @@ def test_many_different_fetches_are_run_right(graph: v1.Graph, session: v1.Sessi
 def test_repeated_runs_neither_add_nor_plan(
     graph: v1.Graph, session: v1.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **options: Any) -> None:
         raise AssertionError("this run is planned again")
 
     x = v1.placeholder(v1.float32, [None])
