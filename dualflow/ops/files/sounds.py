@@ -105,6 +105,8 @@ def _decoded_spec(contents: TensorSpec, channels: int, samples: int) -> tuple[Te
 
 
 def _encoded(sound: Array, rate: Array) -> Array:
+    if sound.dtype != np.float32 or rate.dtype.kind not in "iu":
+        raise DTypeError(f"takes float32 and an integer, not {sound.dtype} and {rate.dtype}; see df.cast.")
     if not 0 < sound.shape[1] < 1 << 16:
         raise InvalidArgumentError(f"A WAV file has 1 to 65535 channels, not {sound.shape[1]}.")
     if rate <= 0:
@@ -116,6 +118,12 @@ def _encoded(sound: Array, rate: Array) -> Array:
     layout = _FORMAT.pack(_PCM, channels, int(rate), int(rate) * width, width, 16)
     chunks = _CHUNK.pack(b"fmt ", len(layout)) + layout + _CHUNK.pack(b"data", len(data)) + data
     return np.array(_HEADER.pack(b"RIFF", 4 + len(chunks), b"WAVE") + chunks, object)
+
+
+def _encoded_spec(sound: TensorSpec, rate: TensorSpec) -> TensorSpec:
+    if sound.dtype is not float32 or not rate.dtype.is_integer:
+        raise DTypeError(f"takes float32 and an integer, not {sound} and {rate}; see df.cast.")
+    return TensorSpec.of(Shape(), string)
 
 
 SMALL: Final = _encoded(np.array([[0.5, -0.5], [0.25, 1.0]], np.float32), np.array(8000)).item()
@@ -134,7 +142,7 @@ _DECODE: Final = text_op(
 _ENCODE: Final = text_op(
     "encode_wav",
     "A sound in the format WAV.",
-    infer=lambda sound, rate: TensorSpec.of(Shape(), string),
+    infer=_encoded_spec,
     kernel=_encoded,
     samples=[Sample((Domain(-1, 1, "f", (3, 2)), Domain(1, 9, "i", (), values=np.array(8000, np.int32))))],
 )
