@@ -105,13 +105,13 @@ def _decoded_spec(contents: TensorSpec, channels: int, samples: int) -> tuple[Te
 
 
 def _encoded(sound: Array, rate: Array) -> Array:
-    if sound.dtype != np.float32 or rate.dtype.kind not in "iu":
-        raise DTypeError(f"takes float32 and an integer, not {sound.dtype} and {rate.dtype}; see df.cast.")
+    if sound.dtype.kind in "cbiuO" or rate.dtype.kind not in "iu":
+        raise DTypeError(f"takes floats and an integer, not {sound.dtype} and {rate.dtype}; see df.cast.")
     if not 0 < sound.shape[1] < 1 << 16:
         raise InvalidArgumentError(f"A WAV file has 1 to 65535 channels, not {sound.shape[1]}.")
     if rate <= 0:
         raise InvalidArgumentError(f"sample_rate is a positive number of samples per second, not {rate}.")
-    scaled = sound * np.float32(_SCALE)
+    scaled = sound.astype(np.float32) * np.float32(_SCALE)
     nearest = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
     data = np.clip(np.nan_to_num(nearest), -_SCALE, _SCALE - 1).astype("<i2").tobytes()
     channels, width = sound.shape[1], 2 * sound.shape[1]
@@ -121,8 +121,8 @@ def _encoded(sound: Array, rate: Array) -> Array:
 
 
 def _encoded_spec(sound: TensorSpec, rate: TensorSpec) -> TensorSpec:
-    if sound.dtype is not float32 or not rate.dtype.is_integer:
-        raise DTypeError(f"takes float32 and an integer, not {sound} and {rate}; see df.cast.")
+    if not sound.dtype.is_floating or not rate.dtype.is_integer:
+        raise DTypeError(f"takes floats and an integer, not {sound} and {rate}; see df.cast.")
     return TensorSpec.of(Shape(), string)
 
 
@@ -144,7 +144,14 @@ _ENCODE: Final = text_op(
     "A sound in the format WAV.",
     infer=_encoded_spec,
     kernel=_encoded,
-    samples=[Sample((Domain(-1, 1, "f", (3, 2)), Domain(1, 9, "i", (), values=np.array(8000, np.int32))))],
+    samples=[
+        Sample(
+            (
+                Domain(-1, 1, "f", (2, 2), values=np.array([[0.5, -1], [0.25, 1]], np.float32)),
+                Domain(1, 9, "i", (), values=np.array(8000, np.int32)),
+            )
+        )
+    ],
 )
 
 
