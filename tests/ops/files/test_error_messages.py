@@ -9,7 +9,10 @@ import numpy as np
 from error_cases import ErrorCases
 
 import dualflow as df
+from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.tracebacks import entry
+from dualflow.ops.record import REGISTRY
 
 E = df.errors
 io = df.io
@@ -27,6 +30,13 @@ def without_pillow():
 def beyond_pillows_limit():
     with patch("PIL.Image.MAX_IMAGE_PIXELS", 2):
         return io.decode_png(PNG)
+
+
+@entry
+def encode_complex_sound():
+    """Apply the op itself: df.audio.encode_wav refuses the dtype before."""
+    sound = df.ones([1, 1], df.complex64), df.constant(8000)
+    return dispatch.current().apply(REGISTRY["encode_wav"], sound, {})
 
 
 def changed(file, position, value):
@@ -85,6 +95,12 @@ CASES = {
         lambda: df.audio.encode_wav([[0.5]], 0),
         InvalidArgumentError,
         "sample_rate is a positive number",
+    ),
+    "a complex sound, given to the op": (
+        encode_complex_sound,
+        DTypeError,
+        "takes floats and an integer",
+        "df.cast",
     ),
     "a sample rate of a fraction": (
         lambda: df.audio.encode_wav([[0.5]], 0.5),
