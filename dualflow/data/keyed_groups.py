@@ -56,11 +56,12 @@ class GroupByWindowIterator(ReplayedIterator):
     def __init__(self, stage: GroupByWindowStage) -> None:
         super().__init__(stage.source.start())
         self._stage = stage
+        self._reduced: StageIterator | None = None
         self.restart()
 
     def restart(self) -> None:
+        self._close_reduced()
         self._groups: dict[int, list[Item]] = {}
-        self._reduced: StageIterator | None = None
         self._ended = False
 
     def make(self, count: int) -> Sequence[Item]:
@@ -73,8 +74,7 @@ class GroupByWindowIterator(ReplayedIterator):
                 self._reduced = self._reduction(key)
             elements += self._reduced.next(count - len(elements))
             if len(elements) < count:
-                self._reduced.close()
-                self._reduced = None
+                self._close_reduced()
         return elements
 
     def _next_key(self) -> int | None:
@@ -100,9 +100,14 @@ class GroupByWindowIterator(ReplayedIterator):
         iterator: StageIterator = dataset.stage.start()
         return iterator
 
-    def close(self) -> None:
+    def _close_reduced(self) -> None:
+        """Close the iterator over the dataset of the current group, if there is one."""
         if self._reduced is not None:
             self._reduced.close()
+            self._reduced = None
+
+    def close(self) -> None:
+        self._close_reduced()
         super().close()
 
 

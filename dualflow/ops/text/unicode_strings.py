@@ -33,9 +33,14 @@ _LARGEST: Final = 0x10FFFF
 _FIRST_PRINTED: Final = 0x20
 """The first code point that is no control character of ASCII."""
 
+_WINDOW = 256
+"""The number of bytes that are decoded at once: at least two characters of any encoding."""
+
 
 def _decoded(data: bytes, encoding: str, errors: str, replacement: int) -> tuple[list[int], list[int]]:
     """The code points of a string, and the index of the first byte of each.
+
+    It is decoded in windows: after an invalid byte one window is decoded again, and not all of the string.
 
     Raises:
         InvalidArgumentError: bytes are invalid, and ``errors`` is "strict".
@@ -44,17 +49,19 @@ def _decoded(data: bytes, encoding: str, errors: str, replacement: int) -> tuple
     offsets: list[int] = []
     start = 0
     while start < len(data):
+        window = data[start : start + _WINDOW]
         try:
-            text, end, is_valid = data[start:].decode(encoding), len(data), True
+            text, end, is_valid = window.decode(encoding), start + len(window), True
         except UnicodeDecodeError as error:
-            if errors == "strict":
+            is_valid = error.start > 0 and error.end == len(window) < len(data) - start
+            if not is_valid and errors == "strict":
                 raise InvalidArgumentError(
                     f"The string {data[:60]!r} is not {encoding}: {error.reason} at byte "
                     f"{start + error.start}. "
                     'Decode it with its encoding, or with errors="replace".'
                 ) from None
-            text = data[start : start + error.start].decode(encoding)
-            end, is_valid = start + error.end, False
+            text = window[: error.start].decode(encoding)
+            end = start + (error.start if is_valid else error.end)  # the next window may complete a character
         for character in text:
             points.append(ord(character))
             offsets.append(start)

@@ -34,6 +34,14 @@ def test_code_points_are_those_of_python(texts, encoding):
     ]
 
 
+@given(st.binary(max_size=12), st.integers(240, 260), ENCODINGS)
+def test_invalid_bytes_are_replaced_as_in_python_wherever_they_are(data, before, encoding):
+    """Long strings are decoded in windows, which may end inside a character."""
+    whole = b"\0\0\0a" * (before // 4) + data * 20
+    expected = list(map(ord, whole.decode(CODECS[encoding], "replace")))
+    assert S.unicode_decode(whole, encoding).numpy().tolist() == expected
+
+
 @given(TEXTS, ENCODINGS)
 def test_characters_joined_are_the_strings(texts, encoding):
     x = strings(texts, encoding)
