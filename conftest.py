@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import linecache
 import os
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Generator
@@ -22,6 +23,11 @@ from hypothesis import HealthCheck, settings
 # Before NumPy is loaded, here and in the processes that tests start: threads of OpenBLAS busy-wait after each
 # call, for processors that other tests could use.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Keras writes its settings when it is first imported: here, and not to the folder of whoever runs the tests.
+if "KERAS_HOME" not in os.environ:
+    KERAS_HOME = tempfile.TemporaryDirectory(prefix="keras")
+    os.environ["KERAS_HOME"] = KERAS_HOME.name
 
 import dualflow  # noqa: F401
 
