@@ -121,7 +121,7 @@ CLIENTS: Final = {
     "t3f": Client(f"t3f==1.2.0 {_NUMPY}", 245, tests="t3f", options=(*_TESTS, *_OLDER_NUMPY)),
     "tensorly": Client(
         "tensorly==0.10.0",
-        490,
+        481,
         tests="tensorly",
         options=("-k", "not decomposition"),
         environment=("TENSORLY_BACKEND=tensorflow",),
