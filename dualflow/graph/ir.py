@@ -15,7 +15,7 @@ Bodies of fused nodes, branches and loops are graphs in ``attrs``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dualflow.core.errors import InternalError
@@ -178,6 +178,14 @@ class Update(NamedTuple):
 
     input: Value
     value: Value
+
+
+def walk_nodes(node: Node) -> Iterator[Node]:
+    """``node``, and the nodes of the graphs inside it."""
+    yield node
+    for _, body in node.bodies:
+        for inner in body.nodes:
+            yield from walk_nodes(inner)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

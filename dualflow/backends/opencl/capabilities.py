@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dualflow.backends.opencl.devices import FLOAT64, current_device
 from dualflow.backends.opencl.routines import joins
 from dualflow.core.device_names import GPU
@@ -11,7 +9,7 @@ from dualflow.core.dtypes import float16
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import body_of, computed_nodes
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Node, walk_nodes
 from dualflow.ops.op_kinds import Elementwise, Scatter
 from dualflow.ops.record import HOST_EFFECTS
 from dualflow.schedule.call_reports import host_report, user_line
@@ -73,7 +71,7 @@ def require_device_code(node: Node, reason: str) -> None:
     Raises:
         InvalidArgumentError: the node, or one in its bodies, is in such a block.
     """
-    for placed in _node_and_bodies(node):
+    for placed in walk_nodes(node):
         if placed.device == GPU and placed.effect not in HOST_EFFECTS:
             raise InvalidArgumentError(
                 f"Cannot assign a device for operation {placed.op.name}: it is in a block of "
@@ -82,14 +80,6 @@ def require_device_code(node: Node, reason: str) -> None:
                 "df.config.set_soft_device_placement(True), or for a session "
                 f"ConfigProto(allow_soft_placement=True).{user_line(placed)}"
             )
-
-
-def _node_and_bodies(node: Node) -> Iterator[Node]:
-    """``node``, and the nodes inside it."""
-    yield node
-    for _, body in node.bodies:
-        for inner in body.nodes:
-            yield from _node_and_bodies(inner)
 
 
 def _reads_precision_of_float16(node: Node) -> bool:

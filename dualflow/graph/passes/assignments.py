@@ -7,11 +7,11 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from dualflow.graph.failing import may_fail
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, walk_nodes
 from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.rewrite import Expansion, expand, removal, replaced_by
 from dualflow.graph.scalars import bodies
@@ -98,17 +98,9 @@ def assigns_before_failure(graph: Graph) -> bool:
                 return True
             assigned = True
         elif bodies(node):
-            inside = [*_node_and_bodies(node)]
+            inside = [*walk_nodes(node)]
             if any(map(assigned_by, inside)):
                 if any(map(may_fail, inside)):
                     return True
                 assigned = True
     return False
-
-
-def _node_and_bodies(node: Node) -> Iterator[Node]:
-    """``node``, and the nodes of its bodies."""
-    yield node
-    for body in bodies(node):
-        for inner in body.nodes:
-            yield from _node_and_bodies(inner)
