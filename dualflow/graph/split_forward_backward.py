@@ -46,6 +46,11 @@ class ForwardBackwardGraphs(NamedTuple):
     sources: tuple[Source, ...]
 
 
+def nodes_with_effects(graph: Graph) -> list[Node]:
+    """The nodes of a graph with an effect, without those that bind or compare sizes."""
+    return [n for n in graph.nodes if n.effect is not None and not binds_or_checks_size(n)]
+
+
 def split_forward_backward(
     joint: Graph, inputs: int, outputs: int, effects: int, kept_inputs: Sequence[Value] = ()
 ) -> ForwardBackwardGraphs:
@@ -63,7 +68,7 @@ def split_forward_backward(
     Raises:
         UndecidedSize: the backward graph reads a size of which none of its arguments is.
     """
-    active = [n for n in joint.nodes if n.effect is not None and not binds_or_checks_size(n)]
+    active = nodes_with_effects(joint)
     first, last = active[:effects], active[effects:]
     results = [*joint.outputs[:outputs], *(u.value for u in joint.updates)]
     ahead, _ = ancestors(results, (), first)

@@ -34,9 +34,9 @@ from dualflow.graph.split_forward_backward import (
     ForwardBackwardGraphs,
     Source,
     SourceKind,
+    nodes_with_effects,
     split_forward_backward,
 )
-from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.custom_vjp import CUSTOM
@@ -213,13 +213,8 @@ def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBa
     if all(v.spec.shape.is_static for v in joint.inputs) and not _has_custom_gradient(joint):
         joint = optimise(joint, options, passes=SIMPLIFICATIONS)
     available = joint.inputs[0 if loop.recompute else loop.end : count]
-    effects = 0 if active.node is None else _effects(loop.body)
+    effects = 0 if active.node is None else len(nodes_with_effects(loop.body))
     return split_forward_backward(joint, count, len(loop.body.outputs), effects, available)
-
-
-def _effects(body: Graph) -> int:
-    """The number of nodes with an effect that the forward graph contains."""
-    return sum(n.effect is not None and not binds_or_checks_size(n) for n in body.nodes)
 
 
 def _has_custom_gradient(graph: Graph) -> bool:
