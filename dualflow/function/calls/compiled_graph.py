@@ -389,8 +389,10 @@ class CompiledGraph:
         return self.for_device if self._is_on_device else self
 
     def is_placed_on_device(self, arguments: Sequence[Any]) -> bool:
-        """Whether a call with these arguments runs on the GPU."""
-        return not self._strings and is_placed_on_device((*arguments, *self._captured), self._requested)
+        """Whether a call with these arguments runs on the GPU; all do of a graph with a block of the GPU."""
+        if self._strings:
+            return False
+        return self._requested.on_device or is_placed_on_device((*arguments, *self._captured))
 
     @computed_once(_compiling)
     def _captured(self) -> tuple[Any, ...]:

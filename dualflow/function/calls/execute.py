@@ -22,7 +22,6 @@ from dualflow.graph.effect_log import EffectLog
 if TYPE_CHECKING:
     from dualflow.function.calls.failed_calls import AssignmentHistory
     from dualflow.graph.compiled import Compiled, GraphInputs
-    from dualflow.graph.options import CompileOptions
 
 Array = np.ndarray[Any, Any]
 
@@ -73,14 +72,12 @@ class Sources(NamedTuple):
         return cls(tuple([c.source for c in inputs.captures]), inputs.updated)
 
 
-def is_placed_on_device(sources: Sequence[Any], options: CompileOptions | None = None) -> bool:
+def is_placed_on_device(sources: Sequence[Any]) -> bool:
     """Whether a call with these tensors and variables runs on the GPU.
 
-    That is so if the graph is compiled by ``options`` for a block of the GPU in it. Otherwise it is decided
-    by the innermost block of ``df.device``; outside of all by the sources, of which one is on the GPU.
+    That is decided by the innermost block of ``df.device``; outside of all by the sources, of which one is
+    on the GPU.
     """
-    if options is not None and options.on_device:
-        return True
     device = BLOCK_DEVICE.get()
     if device is not None:
         return device == GPU
