@@ -37,7 +37,7 @@ from dualflow.graph.printer import Storage, complete_text
 from dualflow.graph.text_lines import Resolver, read_spec
 from dualflow.graph_mode.names import check_name
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, reject_execution
-from dualflow.graph_mode.unknown_rank import POSTPONED
+from dualflow.graph_mode.unknown_rank import POSTPONED_OPS
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -96,7 +96,7 @@ def recorded(engine: GraphEngine) -> DefinedGraph:
                 f"definition. Create the variable in the graph's block.{_line(engine.origin(value))}"
             )
     for node in builder.nodes:
-        if node.op is POSTPONED:
+        if node.op in POSTPONED_OPS:
             raise InvalidArgumentError(
                 f"The graph calls {node.attrs['called']} on a tensor of unknown rank, which has no text. "
                 f"Give the placeholder a shape: [None, 3] for any number of rows of 3.{_line(node.origin)}"

@@ -20,7 +20,7 @@ from dualflow.graph_mode.names import UniqueNames
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.replaced_ops import ASSIGN, READ
 from dualflow.graph_mode.streams import OpSeeds
-from dualflow.graph_mode.unknown_rank import POSTPONED, POSTPONED_CHECK, is_unknown, postpone
+from dualflow.graph_mode.unknown_rank import POSTPONED_OPS, is_unknown, postpone
 from dualflow.ops.indexing import getitem
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
@@ -69,7 +69,7 @@ class OpenBuilder(GraphBuilder):
     ) -> Node:
         self.check_open(f"the op {op.name}")
         node = super().add(op, inputs, attrs, origin)
-        self.names.add(node, name or (attrs["called"] if op is POSTPONED else op.name))
+        self.names.add(node, name or (attrs["called"] if op in POSTPONED_OPS else op.name))
         self.lines.append(origin)
         if self.first and not isinstance(
             op.kind, Literal
@@ -169,7 +169,7 @@ class GraphEngine(Tracer):
             return None
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if op not in (POSTPONED, POSTPONED_CHECK) and any(map(is_unknown, inputs)):
+        if op not in POSTPONED_OPS and any(map(is_unknown, inputs)):
             return postpone(_AppliedOp(op, attrs), inputs, {})
         outputs = super().run(op, inputs, attrs)
         if not isinstance(outputs, tuple):

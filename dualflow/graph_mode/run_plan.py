@@ -31,7 +31,7 @@ from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.graph_mode.running_session import SessionVariable
 from dualflow.graph_mode.string_tail import StringTail, string_tail
-from dualflow.graph_mode.unknown_rank import POSTPONED, POSTPONED_CHECK, expand
+from dualflow.graph_mode.unknown_rank import POSTPONED_OPS, expand
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.record import Effect
 from dualflow.ops.tensor_sizes import SHAPE
@@ -145,7 +145,7 @@ class _Replay:
         ordered = [node for node in self._engine.builder.nodes if node in ancestors]
         tail = string_tail(ordered, fetches, self._fed, after)
         late = set(tail.nodes if tail else ())
-        self._expands = any(node.op in (POSTPONED, POSTPONED_CHECK) for node in ordered)
+        self._expands = any(node.op in POSTPONED_OPS for node in ordered)
         for node in ordered:
             if node not in late:
                 self._replay_node(node)
@@ -197,7 +197,7 @@ class _Replay:
             new = self._builder.add(CONSTANT, (), {"value": sizes}, node.origin)
             self._values.setdefault(node.output, new.output)
             return
-        if node.op in (POSTPONED, POSTPONED_CHECK):
+        if node.op in POSTPONED_OPS:
             with traced_on(node.device):
                 values = expand(self._builder, node, inputs)
             for old, value in zip(node.outputs, values, strict=True):

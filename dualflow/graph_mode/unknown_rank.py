@@ -269,3 +269,5 @@ POSTPONED: Final = Op(
     outputs=None,
 )
 POSTPONED_CHECK: Final = replace(POSTPONED, name="postponed_check", joint_vjp=None, effect=Effect.CHECK)
+POSTPONED_OPS: Final = (POSTPONED, POSTPONED_CHECK)
+"""The ops of calls that each run expands."""

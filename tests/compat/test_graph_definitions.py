@@ -237,6 +237,10 @@ def unknown_rank() -> None:
     tf.square(tf.placeholder(tf.float32))
 
 
+def assertion_of_unknown_rank() -> None:
+    tf.assert_rank(tf.placeholder(tf.float32), 1)
+
+
 def eager_variable() -> None:
     tf.identity(VARIABLE)
 
@@ -249,6 +253,7 @@ VARIABLE = df.Variable(1.0, name="outside")
     [
         (python_call, "Saved graphs call no Python"),
         (unknown_rank, "calls square on a tensor of unknown rank.*placeholder a shape"),
+        (assertion_of_unknown_rank, "calls assert_rank on a tensor of unknown rank.*placeholder a shape"),
         (eager_variable, "outside.*created outside of it"),
     ],
 )
