@@ -22,7 +22,7 @@ from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_update
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.sparse.row_major import row_major_positions, sparse
+from dualflow.ops.sparse.row_major import as_int64, row_major_positions, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import int_or_symbolic
 
@@ -129,7 +129,7 @@ def eye(
         count: Any = min(rows, columns)
         places: Any = np.arange(count).repeat(2).reshape(-1, 2)
     else:
-        count = minimum(cast(rows, int64), cast(columns, int64))
+        count = minimum(as_int64(rows), as_int64(columns))
         places = stack([arange(count)] * 2, 1)
     return SparseTensor(places, ones([count], dtype), [rows, columns])
 

@@ -185,7 +185,7 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
     """
     x = sparse(sp_input)
     old = x.sizes()
-    target = [n if isinstance(n, int) else cast(n, int64) for n in ints_or_symbolic(shape, "shape")]
+    target = list(map(as_int64, ints_or_symbolic(shape, "shape")))
     negative = [axis for axis, size in enumerate(target) if isinstance(size, int) and size < 0]
     count, product = math.prod(old), math.prod([n for axis, n in enumerate(target) if axis not in negative])
     error = _other_count(x, target)
@@ -200,6 +200,11 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
     elif not equal:
         raise error
     return SparseTensor(indices_at(positions, target), x.values, target)
+
+
+def as_int64(number: Any) -> Any:
+    """An int unchanged, or a scalar tensor of integers as int64."""
+    return number if isinstance(number, int) else cast(number, int64)
 
 
 def _other_count(x: SparseTensor, target: Sequence[Any]) -> InvalidArgumentError:

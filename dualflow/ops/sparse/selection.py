@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import entry
@@ -23,7 +22,7 @@ from dualflow.ops.reduction import reduce_all, reduce_any
 from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.selection import where
 from dualflow.ops.sparse.indexed_slices import IndexedSlices
-from dualflow.ops.sparse.row_major import reorder, sparse
+from dualflow.ops.sparse.row_major import as_int64, reorder, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import ints_or_symbolic, static_int
 
@@ -98,19 +97,15 @@ def _within(axis_size: Any, start: Any, length: Any) -> Any:
     """The number of elements of ``start : start + length`` that the axis has."""
     if all(isinstance(x, int) for x in (axis_size, start, length)):
         return max(0, min(length, axis_size - max(start, 0)))
-    end, remaining = _long(length), _long(axis_size) - maximum(_long(start), 0)
-    return maximum(minimum(end, remaining), 0)
-
-
-def _long(x: Any) -> Any:
-    return x if isinstance(x, int) else cast(x, int64)
+    remaining = as_int64(axis_size) - maximum(as_int64(start), 0)
+    return maximum(minimum(as_int64(length), remaining), 0)
 
 
 def _vector(numbers: Sequence[Any]) -> Any:
     """Integers, some of which may be scalar tensors, as one tensor or array of int64."""
     if all(isinstance(x, int) for x in numbers):
         return np.array(numbers, np.int64)
-    return stack([_long(x) for x in numbers])
+    return stack([as_int64(x) for x in numbers])
 
 
 def split(
