@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dtypes import float32, int32
+from dualflow.core.dtypes import DType, as_dtype, float32, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -105,8 +105,7 @@ def _decoded_spec(contents: TensorSpec, channels: int, samples: int) -> tuple[Te
 
 
 def _encoded(sound: Array, rate: Array) -> Array:
-    if sound.dtype.kind in "cbiuO" or rate.dtype.kind not in "iu":
-        raise DTypeError(f"takes floats and an integer, not {sound.dtype} and {rate.dtype}; see df.cast.")
+    _check_dtypes(as_dtype(sound.dtype), as_dtype(rate.dtype))
     if not 0 < sound.shape[1] < 1 << 16:
         raise InvalidArgumentError(f"A WAV file has 1 to 65535 channels, not {sound.shape[1]}.")
     if rate <= 0:
@@ -120,9 +119,13 @@ def _encoded(sound: Array, rate: Array) -> Array:
     return np.array(_HEADER.pack(b"RIFF", 4 + len(chunks), b"WAVE") + chunks, object)
 
 
+def _check_dtypes(sound: DType, rate: DType) -> None:
+    if not sound.is_floating or not rate.is_integer:
+        raise DTypeError(f"takes floats and an integer, not {sound.name} and {rate.name}; see df.cast.")
+
+
 def _encoded_spec(sound: TensorSpec, rate: TensorSpec) -> TensorSpec:
-    if not sound.dtype.is_floating or not rate.dtype.is_integer:
-        raise DTypeError(f"takes floats and an integer, not {sound} and {rate}; see df.cast.")
+    _check_dtypes(sound.dtype, rate.dtype)
     return TensorSpec.of(Shape(), string)
 
 
