@@ -57,7 +57,7 @@ class Addresses:
     def _emit_row_start(self, access: ElementAccess, vector_loop: LoopId) -> None:
         """Emit the address of the element at index 0 of the vector loop, unless that is the buffer's."""
         pointer = self._first_address(access, vector_loop, None)
-        if pointer is not self._arguments.pointers[access.buffer]:
+        if pointer is not self._pointer(access):
             self._row_starts[access] = pointer.frozen()
 
     def emit_first_addresses(
@@ -83,10 +83,7 @@ class Addresses:
             indices[inner] = begin
         elif any(edge.loop == inner for edge in access.block_starts):
             indices[inner] = self._builder.constant(I64, 0)
-        start, pointer = (
-            self._sum(access, indices, self._offset(access)),
-            self._arguments.pointers[access.buffer],
-        )
+        start, pointer = self._sum(access, indices, self._offset(access)), self._pointer(access)
         return pointer if start is None else self._offset_by(access, pointer, start)
 
     def set_incremented(self, pointers: Mapping[ElementAccess, EmittedValue]) -> None:
@@ -98,11 +95,14 @@ class Addresses:
         one = self._builder.constant(I64, 1)
         next_addresses = []
         for access, pointer in self._incremented.items():
-            step = one
-            for _, stride in [term for term in access.terms if term[0] == loop]:
-                step = one if stride is None else self._arguments.parameters[stride.number]
+            stride = dict(access.terms)[loop]
+            step = one if stride is None else self._arguments.parameters[stride.number]
             next_addresses.append(self._offset_by(access, pointer, step).frozen())
         return next_addresses
+
+    def _pointer(self, access: ElementAccess) -> EmittedValue:
+        """The address of the buffer."""
+        return self._arguments.pointers[access.buffer]
 
     def _offset_by(self, access: ElementAccess, pointer: EmittedValue, index: EmittedValue) -> EmittedValue:
         return self._builder.offset(pointer, index, self._arguments.elements[access.buffer])
@@ -118,8 +118,7 @@ class Addresses:
             return incremented, None
         pointer = self._row_starts.get(access)
         if pointer is None:
-            index = self._sum(access, self._loops, self._offset(access))
-            return self._arguments.pointers[access.buffer], index
+            return self._pointer(access), self._sum(access, self._loops, self._offset(access))
         along = {loop: self._loops[loop] for loop, _ in access.terms if loop == self._vector_loop}
         return pointer, self._sum(access._replace(block_starts=()), along, None)
 
