@@ -18,7 +18,9 @@ from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.op_kinds import Check, Cond, Decompose, Literal, Loop, Opaque, SizeVector
 from dualflow.ops.record import Effect, Op
 
-ON_HOST_REASON: Final = "it is in a block of df.device('/CPU:0')"
+_REASON: Final = "it is in a block of df.device('/CPU:0')"
+_WITHOUT_PLACE: Final = (Literal, Cond, Loop, Check, Decompose, SizeVector)
+"""The kinds of ops that compute no elements."""
 
 
 def place_on_host(graph: Graph) -> Graph:
@@ -64,8 +66,4 @@ def _is_marked(node: Node) -> bool:
 
 @lru_cache(4096)
 def _host_op(op: Op) -> Op:
-    return replace(op, kind=Opaque(ON_HOST_REASON, placed_op=op))
-
-
-_WITHOUT_PLACE: Final = (Literal, Cond, Loop, Check, Decompose, SizeVector)
-"""The kinds of ops that compute no elements."""
+    return replace(op, kind=Opaque(_REASON, placed_op=op))
