@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from benchmark_commands import run_benchmark
 
 from benchmarks.deep import ROWS, RUNS, DeepFigures, lines, step_of
 from benchmarks.deep_models import MODELS
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -47,27 +43,14 @@ def test_ratios_are_those_to_the_best_peer_and_other_losses_are_marked() -> None
 
 
 def test_the_table_has_a_line_for_each_engine(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.deep",
-        "--quick",
-        "--rows",
-        "unrolled 50",
-        "--json",
-        str(path),
-    ]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    figures = json.loads(path.read_text(encoding="utf-8"))
+    output, figures = run_benchmark(tmp_path, "benchmarks.deep", "--quick", "--rows", "unrolled 50")
     assert list(figures) == ["unrolled 50"]
     assert set(figures["unrolled 50"]) <= set(RUNS)
     assert {"dualflow, cold", "dualflow, warm"} <= set(figures["unrolled 50"])
-    table = ended.stdout.splitlines()
+    table = output.splitlines()
     assert len(table) == 2 + len(figures["unrolled 50"])
     assert all(line.count("|") == 9 for line in table)
-    assert "DIFFERS" not in ended.stdout
+    assert "DIFFERS" not in output
 
 
 def test_each_row_has_a_model() -> None:

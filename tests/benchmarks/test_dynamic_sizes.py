@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_commands import run_benchmark
 
 import dualflow as df
 from benchmarks.dynamic_sizes import PROGRAMS
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", ["softmax, 4096x10", "MLP step, 64", "attention, 8x128x64"])
@@ -26,13 +22,10 @@ def test_a_program_computes_the_same_with_open_and_with_static_sizes(name: str) 
 
 
 def test_the_table_has_a_line_for_each_row(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    options = ["--rows", "add,LSTM", "--seconds", "0.01", "--sizes", "2", "--json", str(path)]
-    command = [sys.executable, "-m", "benchmarks.dynamic_sizes", *options]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    figures = json.loads(path.read_text(encoding="utf-8"))
+    output, figures = run_benchmark(
+        tmp_path, "benchmarks.dynamic_sizes", "--rows", "add,LSTM", "--seconds", "0.01", "--sizes", "2"
+    )
     assert list(figures) == ["add, 100", "LSTM, 100 steps"]
-    lines = ended.stdout.splitlines()
+    lines = output.splitlines()
     assert len(lines) == 4
     assert all(line.startswith("| ") and line.count("|") == 8 for line in lines)

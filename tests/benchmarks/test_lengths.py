@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
-from benchmarks.lengths import ENGINES, batches, installed, measure
+from benchmark_commands import run_benchmark
 
-ROOT = Path(__file__).parents[2]
+from benchmarks.lengths import ENGINES, batches, installed, measure
 
 
 def test_each_batch_has_a_length_of_its_own() -> None:
@@ -23,19 +20,15 @@ def test_one_program_trains_on_all_lengths_and_the_loss_falls() -> None:
 
 
 def test_the_table_has_a_line_for_each_engine(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.lengths", "--batches", "2", "--json", str(path)]
-    ended = subprocess.run(
-        [*command, "--engines", "dualflow,jax,torch"], cwd=ROOT, capture_output=True, text=True, check=False
+    output, figures = run_benchmark(
+        tmp_path, "benchmarks.lengths", "--batches", "2", "--engines", "dualflow,jax,torch"
     )
-    assert ended.returncode == 0, ended.stderr
-    figures = json.loads(path.read_text(encoding="utf-8"))
     assert list(figures) == installed(["dualflow", "jax", "torch"])
     assert all(
         math.isclose(row["loss"], figures["dualflow"]["loss"], rel_tol=1e-3) for row in figures.values()
     )
-    lines = ended.stdout.splitlines()
+    lines = output.splitlines()
     assert len(lines) == 2 + len(figures)
     assert all(line.startswith("| ") and line.count("|") == 6 for line in lines)
-    assert "DIFFERS" not in ended.stdout
+    assert "DIFFERS" not in output
     assert set(ENGINES) >= set(figures)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
+
+from benchmark_commands import run_benchmark
 
 from benchmarks.peers import Cost, fastest, rows
 from benchmarks.report import peer_memory_table, peer_table
-
-ROOT = Path(__file__).parents[2]
 
 
 def cells(table: str) -> list[str]:
@@ -19,18 +16,14 @@ def cells(table: str) -> list[str]:
 
 
 def test_a_row_is_timed_in_each_library_and_its_memory_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    options = ["--peers", "--quick", "--only", "softmax", "--json", str(path)]
-    command = [sys.executable, "-m", "benchmarks", *options]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    ((name, timing),) = json.loads(path.read_text(encoding="utf-8"))["peers"].items()
+    output, figures = run_benchmark(tmp_path, "benchmarks", "--peers", "--quick", "--only", "softmax")
+    ((name, timing),) = figures["peers"].items()
     assert name == "softmax, 4096x1024"
     assert {"dualflow", "eager"} <= timing.keys()
     assert min(cost["seconds"] for cost in timing.values()) > 0
     costs = {name: {library: Cost(**cost) for library, cost in timing.items()}}
-    assert peer_table(costs) in ended.stdout
-    assert peer_memory_table(costs) in ended.stdout
+    assert peer_table(costs) in output
+    assert peer_memory_table(costs) in output
 
 
 def test_a_row_is_compared_with_the_best_peer() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from benchmark_commands import run_benchmark
 from hypothesis import given
 from hypothesis import strategies as st
 from workers import require_mpi
@@ -23,24 +20,15 @@ NETWORKS = st.builds(Network, st.floats(1e-6, 1e-3), st.floats(1e8, 1e11))
 @pytest.mark.exhaustive
 def test_the_tables_have_a_line_for_each_collective_and_model(tmp_path: Path) -> None:
     require_mpi()
-    path = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.several_machines", "--quick", "--rounds", "1"]
-    ended = subprocess.run(
-        [*command, "--json", str(path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    output, figures = run_benchmark(
+        tmp_path, "benchmarks.several_machines", "--quick", "--rounds", "1", PYTHONPATH=str(ROOT)
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    figures = json.loads(path.read_text(encoding="utf-8"))
     assert {"dualflow", "dualflow, eager", "mpi4py"} <= set(figures["collectives"]["4 kB"])
     (model,) = figures["models"]
     assert 0.0 < figures["shares"][model] < 1.0
     assert set(figures["steps"]) == {"1", "2"}
-    assert ended.stdout.count(f"| {model} |") == 1
-    assert ended.stdout.count("| 1,000 |") == 1
+    assert output.count(f"| {model} |") == 1
+    assert output.count("| 1,000 |") == 1
 
 
 @given(TRAININGS, NETWORKS)
