@@ -74,7 +74,7 @@ def sparse_rows(w: Writer, s: Step) -> Value | None:
     mask = f"df.cast({a.name} > {threshold(a, s.j)}, df.{a.dtype})"
     w.line(f"{sparse} = df.sparse.from_dense({a.name} * {mask})")
     total = w.size(a.max_elements)
-    halves = f"df.sparse.slice({sparse}, [0, 0], [df.cast({rows(a)}, df.int64) // 2, {2}])"
+    halves = f"df.sparse.slice({sparse}, [0, 0], [df.cast({rows(a)}, df.int64) // 2, 2])"
     two = w.size(max_size_of(a.sizes[0]) // 2)
     cases = (
         (f"{sparse}.values", a.dtype, (total,)),
@@ -83,7 +83,7 @@ def sparse_rows(w: Writer, s: Step) -> Value | None:
         (f"df.sparse.to_dense(df.sparse.add({sparse}, {sparse}))", a.dtype, a.sizes),
         (f"df.sparse.to_dense({halves})", a.dtype, (two, w.size(2))),
         (
-            f"df.sparse.to_dense(df.sparse.concat(0, [{sparse}, {sparse}]))[:{2}]",
+            f"df.sparse.to_dense(df.sparse.concat(0, [{sparse}, {sparse}]))[:2]",
             a.dtype,
             (w.size(2), a.sizes[1]),
         ),

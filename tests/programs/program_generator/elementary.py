@@ -32,6 +32,10 @@ def is_float(value: Value) -> bool:
     return value.is_float
 
 
+def is_wide_float(value: Value) -> bool:
+    return value.dtype in ("float32", "float64")
+
+
 def is_real(value: Value) -> bool:
     return value.is_real
 
@@ -340,7 +344,7 @@ def product(w: Writer, s: Step) -> Value | None:
 
 @production
 def complex_parts(w: Writer, s: Step) -> Value | None:
-    a = w.pick(s.i, lambda v: v.dtype in ("float32", "float64"))
+    a = w.pick(s.i, is_wide_float)
     c = w.pick(s.j, lambda v: "complex" in v.dtype)
     if c is not None and s.k & 1:
         dtype = "float32" if c.dtype == "complex64" else "float64"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .elementary import has_axes, is_matrix, is_number, production
+from .elementary import has_axes, is_matrix, is_number, is_wide_float, production
 from .records import Step
 from .values import Size, Value, max_size_of
 from .writer import Writer
@@ -34,10 +34,6 @@ OF_VALUES = (
     "df.reduce_sum(df.abs(df.linalg.qr({0})[1]), [-2, -1])",
 )
 """Functions of a batch of symmetric matrices whose results are one number for each."""
-
-
-def is_wide_float(value: Value) -> bool:
-    return value.dtype in ("float32", "float64")
 
 
 @production

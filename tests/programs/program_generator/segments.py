@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from .elementary import exact_sums, has_axes, is_float, is_number, is_real, production
+from .elementary import (
+    exact_sums,
+    has_axes,
+    is_float,
+    is_matrix,
+    is_number,
+    is_real,
+    is_wide_float,
+    production,
+)
 from .records import Step
 from .sized import rows
 from .values import Size, Value, max_size_of
@@ -91,7 +100,7 @@ def looked_up(w: Writer, s: Step) -> Value | None:
 @production
 def losses(w: Writer, s: Step) -> Value | None:
     """Losses of rows of logits."""
-    a = w.pick(s.i, lambda v: v.dtype in ("float32", "float64"), lambda v: v.rank == 2)
+    a = w.pick(s.i, is_wide_float, is_matrix)
     if a is None or w.domain == "whole":
         return None
     classes = a.sizes[1]

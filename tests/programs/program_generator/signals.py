@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .elementary import has_axes, is_matrix, production
-from .matrices import is_wide_float
+from .elementary import has_axes, is_matrix, is_wide_float, production
 from .records import Step
 from .values import Size, Value, max_size_of
 from .writer import Writer

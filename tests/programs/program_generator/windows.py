@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .elementary import production
+from .elementary import is_wide_float, production
 from .records import Step
 from .sized import rows
 from .values import Value, max_size_of
@@ -14,7 +14,7 @@ __all__ = ["windowed"]
 @production
 def windowed(w: Writer, s: Step) -> Value | None:
     """Windows over a vector, whose size strides may not divide."""
-    a = w.pick(s.i, lambda v: v.dtype in ("float32", "float64"), lambda v: v.rank == 1)
+    a = w.pick(s.i, is_wide_float, lambda v: v.rank == 1)
     if a is None or w.in_vmap:
         return None
     maximum, stride, window = max_size_of(a.sizes[0]), 1 + s.j % 3, 1 + s.j // 3 % 3
