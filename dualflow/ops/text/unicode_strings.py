@@ -33,7 +33,7 @@ _LARGEST: Final = 0x10FFFF
 _FIRST_PRINTED: Final = 0x20
 """The first code point that is no control character of ASCII."""
 
-_WINDOW = 256
+_WINDOW: Final = 256
 """The number of bytes that are decoded at once: at least two characters of any encoding."""
 
 
