@@ -377,11 +377,9 @@ class CompiledGraph:
 
     def execute(self, *arguments: Any) -> Any:
         """The result of a call, without a fast path."""
-        self._is_on_device = self.is_placed_on_device(arguments)
-        if self._is_on_device:
-            device = self.for_device
-            return device._run(device.executable, device.sources, arguments, device=True)
-        return self._run(self.executable, self.sources, arguments)
+        on_device = self._is_on_device = self.is_placed_on_device(arguments)
+        compiled = self.for_device if on_device else self
+        return compiled._run(compiled.executable, compiled.sources, arguments, device=on_device)
 
     @property
     def latest(self) -> CompiledGraph:
