@@ -26,15 +26,17 @@ DEBIAN = {
     "oclgrind": "oclgrind",
 }
 """The programs that tests run, and the Debian package of each."""
-SANITIZERS = {
-    "gcc": ("libasan.so", "libgcc-12-dev"),
-    "clang": ("libclang_rt.asan-x86_64.a", "libclang-rt-14-dev"),
+SANITIZERS = {"gcc": "libasan.so", "clang": "libclang_rt.asan-x86_64.a"}
+"""The library of AddressSanitizer in each compiler."""
+LIBRARIES = {
+    ("gcc", "libasan.so"): "libgcc-12-dev",
+    ("gcc", "libopenblas.so"): "libopenblas-dev",
+    ("clang", "libclang_rt.asan-x86_64.a"): "libclang-rt-14-dev",
+    ("aarch64-linux-gnu-gcc", "libm.so"): "libc6-dev-arm64-cross",
 }
-"""The library of AddressSanitizer in each compiler, and its Debian package."""
+"""The libraries that tests link with each compiler, and the Debian package of each; libm comes with C's headers."""
 DRIVERS = {"opencl": (Path("/etc/OpenCL/vendors"), "pocl-opencl-icd")}
 """The folder in which drivers are registered, and the Debian package of one that needs no device."""
-LIBRARIES = {"libopenblas.so": "libopenblas-dev"}
-"""The libraries that tests link with GCC, and the Debian package of each."""
 PIP_INSTALL = "pip install 'dualflow[exhaustive]'"
 """The command that installs the Python packages of the tests."""
 MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
@@ -70,15 +72,14 @@ def require_installed(name: str) -> None:
 
 def require_sanitizer(compiler: str) -> str:
     """The path of AddressSanitizer's library of ``gcc`` or ``clang``; without it, the test skips or fails."""
+    return require_library(compiler, SANITIZERS[compiler])
+
+
+def require_library(compiler: str, file: str) -> str:
+    """The path of a library that a compiler links; without it, the test skips or fails."""
     require_tool(compiler)
-    file, package = SANITIZERS[compiler]
+    package = LIBRARIES[compiler, file]
     return library_of(compiler, file) or missing(f"{compiler}'s {file}", f"apt-get install {package}")
-
-
-def require_library(file: str) -> str:
-    """The path of a library that GCC links; without it, the test skips or fails."""
-    require_tool("gcc")
-    return library_of("gcc", file) or missing(file, f"apt-get install {LIBRARIES[file]}")
 
 
 def missing(what: str, remedy: str) -> NoReturn:
@@ -101,11 +102,9 @@ def library_of(compiler: str, file: str) -> str | None:
 def missing_packages() -> list[str]:
     """The Debian packages of the programs and libraries that are missing."""
     packages = [package for program, package in DEBIAN.items() if not shutil.which(program)]
-    for compiler, (file, package) in SANITIZERS.items():
+    for (compiler, file), package in LIBRARIES.items():
         if not shutil.which(compiler) or not library_of(compiler, file):
             packages.append(package)
-    has_gcc = shutil.which("gcc") is not None
-    packages += [p for file, p in LIBRARIES.items() if not has_gcc or not library_of("gcc", file)]
     packages += [package for folder, package in DRIVERS.values() if not any(folder.glob("*.icd"))]
     return packages
 

@@ -93,7 +93,7 @@ def test_a_compiled_function_has_the_bits_of_the_default_backend(
 @pytest.mark.parametrize("cblas", [False, True], ids=["tiles", "CBLAS"])
 def test_matrix_products_agree_to_rounding(tmp_path: Path, cblas: bool) -> None:
     if cblas:
-        require_library("libopenblas.so")
+        require_library("gcc", "libopenblas.so")
 
     @df.function
     def products(x: Any, y: Any, z: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from required_tools import require_module, require_tool
+from required_tools import require_library, require_module, require_tool
 
 import dualflow as df
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -73,6 +73,7 @@ def test_a_library_for_aarch64_has_the_same_bits(
     tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emulator, cross = require_tool("qemu-aarch64"), require_tool(CROSS)
+    require_library(CROSS, "libm.so")
     with monkeypatch.context() as patch:
         if compiler == "zig":
             require_module("ziglang")
