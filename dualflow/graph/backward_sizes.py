@@ -47,16 +47,16 @@ def size_nodes(joint: Graph, inputs: int, ahead: set[Node]) -> SizeNodes:
     return SizeNodes(tuple(parts[0]), tuple(parts[1]))
 
 
-def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node]) -> list[Node]:
-    """Branches and loops that bind size variables which other nodes of the forward graph (``ahead``) read.
+def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node], forward: Sequence[Node]) -> list[Node]:
+    """Branches and loops that bind size variables which other nodes of the forward graph read.
 
-    These nodes may read the size of a loop's result without its elements. The branches and loops returned
-    are not in ``ahead``, and read none of the arguments after the first ``inputs``.
+    The nodes of the forward graph are ``ahead``, and ``forward`` (of :func:`size_nodes`), which may read the
+    size of a loop's result without its elements. The branches and loops returned are not in ``ahead``, and
+    read none of the arguments after the first ``inputs``.
 
     Raises:
         UndecidedSize: no such node binds one of the variables.
     """
-    forward = size_nodes(joint, inputs, ahead).forward
     if not forward:
         return []
     bound, read = bound_and_read_sizes([*forward, *ahead], joint.arguments[:inputs])

@@ -116,6 +116,11 @@ def input_axes(node: Node, index_axes: Axes) -> tuple[Axes, ...]:
     return tuple([_broadcast_axes(index_axes, v.spec.shape) for v in node.inputs])
 
 
+def operands_with_axes(node: Node, index_axes: Axes) -> tuple[tuple[Value, Axes], ...]:
+    """The operands of a node, each with the loop axes that :func:`input_axes` returns for it."""
+    return tuple(zip(node.inputs, input_axes(node, index_axes), strict=True))
+
+
 def _broadcast_axes(index_axes: Axes, shape: Shape) -> Axes:
     """The loop axes of an operand that broadcasts to the index: the last ones, except for dims of size 1."""
     last = index_axes[len(index_axes) - len(shape) :]

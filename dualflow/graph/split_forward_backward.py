@@ -72,12 +72,13 @@ def split_forward_backward(
     first, last = active[:effects], active[effects:]
     results = [*joint.outputs[:outputs], *(u.value for u in joint.updates)]
     ahead, _ = ancestors(results, (), first)
-    while more := nodes_that_bind_sizes(joint, inputs, ahead):
+    sizes = size_nodes(joint, inputs, ahead)
+    while more := nodes_that_bind_sizes(joint, inputs, ahead, sizes.forward):
         first = [*first, *more]
         ahead, _ = ancestors(results, (), first)
+        sizes = size_nodes(joint, inputs, ahead)
     gradients = joint.outputs[outputs:]
     stored = ahead - _recomputed(joint, ahead, kept_inputs)
-    sizes = size_nodes(joint, inputs, ahead)
     first, last = [*first, *sizes.forward], [*last, *sizes.backward]
     read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
     backward_inputs = [v for v in joint.arguments if v in read]

@@ -8,7 +8,14 @@ from enum import Enum
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, FUSED_PRODUCT, IterationSpace, input_axes, output_axes, product_of
+from dualflow.graph.fused import (
+    FUSED,
+    FUSED_PRODUCT,
+    IterationSpace,
+    operands_with_axes,
+    output_axes,
+    product_of,
+)
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import argument_sizes, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import base_of, is_view, sizes
@@ -309,9 +316,7 @@ def _is_elementwise_update(node: Node, old: Value, new: Value) -> bool:
         readers = [n for n in graph.nodes if value in n.inputs]
         if not all(n in space.index_axes for n in readers):
             return False
-        reads = [
-            (v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, space.index_axes[n]), strict=True)
-        ]
+        reads = [read for n in readers for read in operands_with_axes(n, space.index_axes[n])]
         if any(v is value and axes != written for v, axes in reads):
             return False
     return True

@@ -9,7 +9,15 @@ from dualflow.core.records import replace
 from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
-from dualflow.graph.fused import Axes, IterationSpace, axis_set, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import (
+    Axes,
+    IterationSpace,
+    axis_set,
+    input_axes,
+    operands_with_axes,
+    output_axes,
+    reduced_axes,
+)
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.views import base_of, is_scalar_literal
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce
@@ -70,9 +78,7 @@ class _LoweredBody:
 
     def step(self, node: Node) -> NestStep:
         axis_loops = self.space.index_axes[node]
-        operands = tuple(
-            self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, axis_loops), strict=True)
-        )
+        operands = tuple([self._operand(v, axes) for v, axes in operands_with_axes(node, axis_loops)])
         folds = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, axis_loops))
         return NestStep(node, axis_loops, operands, folds, 0, 0, self._gather_axis(node))
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dualflow.core.records import NamedTuple
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, FUSED_PRODUCT, Axes, IterationSpace, input_axes
+from dualflow.graph.fused import FUSED, FUSED_PRODUCT, Axes, IterationSpace, operands_with_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, copied, rebuild, removal
 from dualflow.graph.views import base_of, is_view
@@ -158,4 +158,4 @@ def _reads(node: Node, index_axes: Mapping[Node, Axes]) -> Sequence[tuple[Value,
     """The operands of a node of the body, each with its axes."""
     if node not in index_axes:
         return ()
-    return tuple(zip(node.inputs, input_axes(node, index_axes[node]), strict=True))
+    return operands_with_axes(node, index_axes[node])

@@ -10,7 +10,7 @@ from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.graph.column_reductions import MIN_ELEMENTS
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, Axes, IterationSpace, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import FUSED, Axes, IterationSpace, operands_with_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
@@ -80,7 +80,7 @@ class Group:
             self.result_axes[value] = axes
         if reduced := reduced_axes(node, index_axes):
             self.reduced |= reduced
-        for value, axes in zip(node.inputs, input_axes(node, index_axes), strict=True):
+        for value, axes in operands_with_axes(node, index_axes):
             self.operand_axes.setdefault(value, axes)
         self.stage[node] = at.available_from
         self.stages = max(self.stages, at.number)
@@ -177,10 +177,10 @@ class _Body:
 
     def copy(self, node: Node) -> None:
         """Copy a node of the group, and the views, literals and generated values among its operands."""
-        from_axes = input_axes(node, self.group.index_axes[node])
+        operands = operands_with_axes(node, self.group.index_axes[node])
         inputs = [
             self._table(v) if i == 0 and isinstance(node.op.kind, Gather) else self._read(v, axes)
-            for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
+            for i, (v, axes) in enumerate(operands)
         ]
         self._record_copy(node, self._append(node, inputs), self.group.index_axes[node])
 
@@ -233,8 +233,8 @@ class _Body:
         key = value, axes
         if key not in self.generated:
             assert value.node is not None, "a node of another group computes it"
-            sources = zip(value.node.inputs, input_axes(value.node, axes), strict=True)
-            copied = self._append(value.node, [self._read(v, a) for v, a in sources])
+            operands = operands_with_axes(value.node, axes)
+            copied = self._append(value.node, [self._read(v, a) for v, a in operands])
             del self.new[value]  # on other loop axes it is another node
             self._record_copy(value.node, copied, axes)
             self.generated[key] = copied.output

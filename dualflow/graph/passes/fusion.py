@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import Axes, axis_set, index_shape, operands_with_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import FIRST, Group, Stages, regroup
@@ -207,7 +207,7 @@ class _Partition:
         if not _complete(group, loops, shape):
             return None
         index_axes = tuple(loops)
-        read_axes = dict(zip(node.inputs, input_axes(node, index_axes), strict=True))
+        read_axes = dict(operands_with_axes(node, index_axes))
         return (
             index_axes
             if all(_agree(axes, read_axes[v]) for v, axes in operand_axes if axes is not None)
@@ -298,9 +298,10 @@ class _Partition:
         """The axis of ``target`` that each axis of ``other`` becomes; None if they can't be one nest."""
         if sorted(target.shape, key=hash) != sorted(other.shape, key=hash) or self._gathers_from(other, node):
             return None
-        operands = zip(node.inputs, input_axes(node, target.index_axes[node]), strict=True)
         pairs = [
-            (self._produced_axes(other, v), axes) for v, axes in operands if self._producer_group(v) is other
+            (self._produced_axes(other, v), axes)
+            for v, axes in operands_with_axes(node, target.index_axes[node])
+            if self._producer_group(v) is other
         ]
         fewer, more = sorted((target.operand_axes, other.operand_axes), key=len)
         pairs += [(other.operand_axes[v], target.operand_axes[v]) for v in fewer if v in more]

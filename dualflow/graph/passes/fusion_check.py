@@ -14,7 +14,7 @@ import networkx as nx
 
 from dualflow.core.errors import InternalError
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import axis_set, index_shape, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import axis_set, index_shape, operands_with_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.build_fused import Group
@@ -140,9 +140,7 @@ def _disagreeing(group: Group) -> Iterator[str]:
             yield f"{named(node)} reduces loops {sorted(reduced)}, its kernel {sorted(group.reduced)}"
         if not reduced and not complete and axis_set(output_axes(node, index_axes)) != group.parallel_axes:
             yield f"{named(node)} has the loops {index_axes}, neither all of its kernel nor the parallel ones"
-        for operand, (value, read_axes) in enumerate(
-            zip(node.inputs, input_axes(node, index_axes), strict=True)
-        ):
+        for operand, (value, read_axes) in enumerate(operands_with_axes(node, index_axes)):
             base = base_of(value)
             if base.node is None or base.node not in inside:
                 continue
