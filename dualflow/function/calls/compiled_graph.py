@@ -35,7 +35,7 @@ from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.built_program import built_program
-from dualflow.function.calls.call_form import REFUSED, CallForm
+from dualflow.function.calls.call_form import REFUSED, CallForm, postponed
 from dualflow.function.calls.checked_call import checked_call, read_only_call
 from dualflow.function.calls.compile_log import log_compile
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
@@ -423,8 +423,8 @@ class CompiledGraph:
 
         It returns REFUSED for values that it doesn't serve.
         """
-        fast = self._fast_paths.get(form)
-        return fast or self._fast_paths.setdefault(form, self._new_fast_path(form))
+        fast = self._fast_paths.get(form) or self._new_fast_path(form)
+        return fast if fast is postponed else self._fast_paths.setdefault(form, fast)
 
     def _new_fast_path(self, form: CallForm | None) -> Callable[..., Any]:
         call = c_call(self.executable, form, self._packer, self.finish_failed_call)

@@ -1,10 +1,12 @@
 """Repeated calls of every form: their results, and that later calls run almost no Python."""
 
 import gc
+import os
 import weakref
 
 import numpy as np
 import pytest
+from forked_programs import run_forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -262,3 +264,45 @@ def test_shapes_without_end_take_bounded_memory():
         latest.keep(n, trace, None)
     assert latest.find(3 * MAX_KINDS - 1)
     assert sum(latest.find(n) is not None for n in range(3 * MAX_KINDS)) <= MAX_KINDS
+
+
+COUNTED = """
+import sys
+
+import dualflow as df
+
+x, f, runs = df.constant([1.0, 2.0]), df.function(lambda x: x + 1.0), 0
+
+
+def listen(frame, event, arg):
+    global runs
+    runs += event == "line"
+    return listen
+
+
+def lines():
+    global runs
+    runs = 0
+    sys.settrace(listen)
+    f(x)
+    sys.settrace(None)
+    return runs
+
+
+def once_more(calls):
+    for _ in range(calls):
+        f(x)
+    return lines()
+
+
+print(once_more(2), once_more(100))
+"""
+
+
+def test_the_c_code_is_compiled_once_many_calls_need_it_and_loaded_for_few(tmp_path):
+    environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path)}
+    counts = [
+        [int(word) for word in run_forked(["-c", COUNTED], env=environment).stdout.split()] for _ in range(2)
+    ]
+    (third, later), (third_in_next_process, _) = counts
+    assert later == third_in_next_process < 10 < third

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import block_allocator, jit, numpy_api
+from dualflow.backends.llvm.runtime import block_allocator, entry_code, numpy_api
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
@@ -218,7 +218,7 @@ def builtin(
     """
     record, parts = _encode(layout, descriptor, fallback)
     name = descriptor.name.encode()
-    library = _entry_library(layout.tuple_items, layout.empty)
+    library = entry_code.library(layout.tuple_items, layout.empty)
     method = struct.pack("<QQQQ", _bytes_address(name), library.address("df_entry"), _METH_FASTCALL, 0)
     owner = (record, method, name, library, fallback, descriptor, layout, parts)
     function: Callable[..., Any] = _new_method(_bytes_address(method), owner, None, None)
@@ -229,46 +229,9 @@ _METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _OWNS_DATA, _ALIGNED, _WRITEABLE = 0x1, 0x4, 0x100, 0x400  # NumPy's flags
 _NO_ARRAY = ArraySpec(np.dtype(np.bool_), ())
 _RESULT_KINDS = {"none": 0, "tensor": 1, "tuple": 2, "packed": 3}
-_C_API = (
-    "PyType_GenericAlloc",
-    "PyTuple_New",
-    "PyLong_FromLongLong",
-    "PyLong_FromUnsignedLong",
-    "PyObject_Vectorcall",
-    "PyObject_CallOneArg",
-    "PyErr_Fetch",
-    "PyErr_Clear",
-    "PyErr_Restore",
-    "PyMem_RawMalloc",
-    "PyMem_RawFree",
-    "Py_IncRef",
-    "Py_DecRef",
-    "PyEval_SaveThread",
-    "PyEval_RestoreThread",
-    "PyThread_get_thread_ident",
-)
-
 _new_method = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p
 )(("PyCMethod_New", ctypes.pythonapi))
-
-
-@functools.cache
-def _entry_library(tuple_items: int, array_empty: int) -> jit.Library:
-    symbols = {name: _function_address(name) for name in _C_API}
-    symbols |= {
-        "PyArray_Empty": array_empty,
-        "PyArray_Type": id(np.ndarray),
-        "_Py_NoneStruct": id(None),
-    }
-    parameters = _PARAMETERS.format(tuple_items=tuple_items)
-    text = jit.shipped_text("entry.ll") + jit.shipped_text("match.ll") + parameters
-    return jit.compile_text(text, ["df_entry"], symbols)
-
-
-_PARAMETERS = """
-define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
-"""
 
 
 def _encode(
@@ -356,10 +319,6 @@ def _int64_bytes(values: Sequence[int]) -> bytes:
 def _bytes_address(content: bytes) -> int:
     """The address of the content of a bytes object, valid as long as the object lives."""
     return id(content) + bytes.__basicsize__ - 1
-
-
-def _function_address(name: str) -> int:
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 def _is_plain_cpython() -> bool:

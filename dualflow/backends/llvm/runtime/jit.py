@@ -166,6 +166,11 @@ def compile_sources(
     return _linked(sources, key, merged, compiled, symbols, merge_failure)
 
 
+def is_on_disk(text: str) -> bool:
+    """Whether the cache has the object of a module, which may be damaged."""
+    return object_cache.has(_key(text))
+
+
 def load_library(key: str, exports: Sequence[str], symbols: Mapping[str, int]) -> Library | None:
     """The library of an object that :func:`store_merged` has stored, without its text.
 
@@ -237,7 +242,7 @@ class BackgroundCompilation:
         """
         if source in self._sources:
             return
-        self._sources[source] = missing = not object_cache.has(_key(source.text))
+        self._sources[source] = missing = not is_on_disk(source.text)
         if missing:
             if self._compilation is None:
                 self._compilation = self._stack.enter_context(_compiler().compilation(target.vector_bits()))
