@@ -35,6 +35,8 @@ class Capabilities:
         integer_products: whether there is a routine for matrix products of 8-bit integers.
         integer_matrices: whether there is code for products of matrices of any integers.
         strided_host_calls: whether the kernels of ops that run outside of loops read operands of any strides.
+        host_calls_in_bodies: whether conditionals and loops of a program contain host calls. If not, one that
+            does is a host call itself.
         complex_products: whether there is code for products of complex matrices, or for their parts alone.
         product_epilogues: whether the kernel of a matrix product computes elementwise ops of its elements.
         windows: whether products, and sums, read the windows of a tensor in place.
@@ -59,6 +61,7 @@ class Capabilities:
     dtypes: str = KERNEL_DTYPES
     strided_products: bool = True
     strided_host_calls: bool = True
+    host_calls_in_bodies: bool = True
     integer_products: bool = True
     integer_matrices: bool = True
     complex_products: bool = True
@@ -91,6 +94,7 @@ class Capabilities:
             integer_products=self.integer_products and other.integer_products,
             integer_matrices=self.integer_matrices and other.integer_matrices,
             strided_host_calls=self.strided_host_calls and other.strided_host_calls,
+            host_calls_in_bodies=self.host_calls_in_bodies and other.host_calls_in_bodies,
             complex_products=self.complex_products and other.complex_products,
             product_epilogues=self.product_epilogues and other.product_epilogues,
             windows=self.windows and other.windows,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,22 @@ class EffectLog:
             return self.run(node, arrays)
         finally:
             self._in_loop = False
+
+    @contextmanager
+    def in_loop(self, node: Node) -> Iterator[None]:
+        """While the context is entered, ``node`` is a running loop, and host calls are inside of it.
+
+        If the loop fails, it stays the current node.
+        """
+        if self._in_loop:
+            yield
+            return
+        self.node, self._in_loop = node, True
+        try:
+            yield
+        finally:
+            self._in_loop = False
+        self.node = None
 
     def run(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         """Run ``node``, and record its outputs if running it again would repeat an effect."""

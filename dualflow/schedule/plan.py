@@ -131,7 +131,8 @@ def footprint(
     """
     replaced: dict[Value, Value] = {}
     threads = 1 if in_order else capabilities.call_threads
-    scope = _scope_of_graph(with_host_fallbacks(graph, replaced), capabilities, costs, threads)
+    planned = graph if capabilities.host_calls_in_bodies else with_host_fallbacks(graph, replaced)
+    scope = _scope_of_graph(planned, capabilities, costs, threads)
     temporaries = scope.state.temporaries
     if not all(spec.shape.is_static for spec in temporaries):
         raise UndecidedSize("the length of a stack that NumPy reads depends on data")

@@ -9,6 +9,7 @@ CAPABILITIES = Capabilities(
     integer_products=False,
     integer_matrices=False,
     strided_host_calls=False,
+    host_calls_in_bodies=False,
     product_epilogues=False,
     windows=False,
     fourier=False,

@@ -16,6 +16,7 @@ def capabilities() -> Capabilities:
         strided_products=has_own_gemm,
         integer_products=has_own_gemm and target.vector_bits() >= 256,
         integer_matrices=False,
+        host_calls_in_bodies=False,
         product_epilogues=False,
         windows=has_own_gemm,
         vector_bytes=target.vector_bits() // 8,

@@ -9,6 +9,7 @@ CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfd",
     integer_products=False,
     integer_matrices=False,
+    host_calls_in_bodies=False,
     product_epilogues=False,
     windows=False,
     fourier=False,

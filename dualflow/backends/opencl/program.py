@@ -44,7 +44,6 @@ from dualflow.schedule.access_bounds import NOTHING, IndexRange, access_bounds
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.epilogue_kernels import epilogue_launch
 from dualflow.schedule.executed_work import work_ratio
-from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import OUT_OF_RANGE
 from dualflow.schedule.lanes import lanes_of
@@ -124,7 +123,7 @@ class DeviceProgram:
     def __init__(self, graph: Graph, options: CompileOptions, device: OpenCLDevice) -> None:
         if computes_sizes(graph):
             raise UndecidedSize("the size of a tensor depends on data")
-        self.plan: Plan = plan(with_host_fallbacks(graph), options.capabilities, costs=options.cost_model)
+        self.plan: Plan = plan(graph, options.capabilities, costs=options.cost_model)
         self.graph_name = graph.name
         self._dtypes = options.capabilities.dtypes
         self._soft_placement = options.soft_placement

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -118,7 +119,6 @@ class DeviceCall:
         self._partials: dict[int, cl.Buffer] = {}
         self._rows: dict[int, tuple[int, int]] = {}  # of a row: its stack's buffer, its first element there
         self._iterations: dict[int, int] = {}  # the trip count of each loop that has ended
-        self._loops = 0  # the number of nested loops that are running
         self._status: cl.Buffer | None = None
         self._launched: list[tuple[int, Launch]] = []  # with unread checks: the number of checks before it
         self._checks = 0  # the number of unread checks
@@ -392,6 +392,7 @@ class DeviceCall:
         shape: tuple[int, ...] = bind_sizes(operand.shape, self._sizes)
         strides, offset = bind_sizes(operand.layout.strides, self._sizes), self._size(operand.layout.offset)
         if operand.on_host:
+            self._finish()  # a transfer may be reading the array
             array = self._host_array(buffer)
             if buffer < self._plan.inputs and array is self._values[buffer]:
                 array = self._host[buffer] = array.copy()  # a variable is assigned at the end
@@ -418,6 +419,11 @@ class DeviceCall:
             own = array.copy() if any(np.may_share_memory(array, x) for x in inputs) else array
             self._store(operand, own)
 
+    def _finish(self) -> None:
+        """Wait for the device; the arrays of transfers are not needed any more."""
+        self._device.queue.finish()
+        self._events.clear()
+
     def _require(self, step: Require) -> None:
         if self._read(step.condition).reshape(-1)[0]:
             return
@@ -427,13 +433,9 @@ class DeviceCall:
     # Loops
 
     def _loop(self, loop: HostLoop) -> None:
-        if self._effect_log is not None and not self._loops:
-            self._effect_log.node = loop.node
-        self._loops += 1
-        self._iterate(loop)
-        self._loops -= 1
-        if self._effect_log is not None and not self._loops:
-            self._effect_log.node = None
+        log = self._effect_log
+        with nullcontext() if log is None else log.in_loop(loop.node):
+            self._iterate(loop)
 
     def _iterate(self, loop: HostLoop) -> None:
         trip, limit = loop.statement.trip_count, self._limit(loop)
@@ -452,8 +454,7 @@ class DeviceCall:
             self._run(loop.body)
             iteration += 1
             if iteration % ITERATIONS_AHEAD == 0:
-                self._device.queue.finish()
-                self._events.clear()
+                self._finish()
                 self._read_status()
         self._iterations[trip.loop] = iteration
 
