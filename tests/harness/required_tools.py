@@ -34,7 +34,7 @@ LIBRARIES = {
     ("clang", "libclang_rt.asan-x86_64.a"): "libclang-rt-14-dev",
     ("aarch64-linux-gnu-gcc", "libm.so"): "libc6-dev-arm64-cross",
 }
-"""The libraries that tests link with each compiler, and their Debian packages; libm comes with C's headers."""
+"""The libraries that tests link with each compiler, and their packages; libm comes with C's headers."""
 DRIVERS = {"opencl": (Path("/etc/OpenCL/vendors"), "pocl-opencl-icd")}
 """The folder in which drivers are registered, and the Debian package of one that needs no device."""
 PIP_INSTALL = "pip install 'dualflow[exhaustive]'"
