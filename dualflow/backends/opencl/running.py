@@ -38,7 +38,6 @@ from dualflow.backends.opencl.steps import (
     Transfer,
     WriteSizes,
 )
-from dualflow.backends.opencl.strided_elements import assign, extremes
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
@@ -50,7 +49,8 @@ from dualflow.graph.error_notes import call_site
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_evaluation import with_numbers
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, check_error, check_results
-from dualflow.schedule.nest import contiguous_strides
+from dualflow.schedule.element_ranges import range_of_layout
+from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.planned import StackRow
 from dualflow.schedule.program_statements import INITIAL_CAPACITY
 from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes, evaluate_size
@@ -376,12 +376,14 @@ class DeviceCall:
         self, operand: HostOperand, shape: Sequence[int], strides: Sequence[int], offset: int
     ) -> tuple[Array, int]:
         """The elements from the first to the last of an operand on the device, and the first's position."""
-        first, last = extremes(shape, strides, offset)
-        flat = np.empty(max(last - first + 1, 0), operand.dtype.dtype)
-        if flat.size:
-            buffer, begin = self._address(operand.layout.buffer)
-            self._device.read(buffer, flat, (begin + first) * operand.dtype.size)
-        return flat, first
+        layout, dtype = Layout(operand.layout.buffer, offset, tuple(strides)), operand.dtype
+        elements = range_of_layout(layout, shape, dtype.size)
+        if elements is None:
+            return np.empty(0, dtype.dtype), offset
+        flat = np.empty(elements.last - elements.first + 1, dtype.dtype)
+        buffer, begin = self._address(layout.buffer)
+        self._device.read(buffer, flat, (begin + elements.first) * dtype.size)
+        return flat, elements.first
 
     def _store(self, operand: HostOperand, value: Array) -> None:
         """Write a value where an operand is."""
@@ -396,13 +398,13 @@ class DeviceCall:
             array = self._host_array(buffer)
             if buffer < self._plan.inputs and array is self._values[buffer]:
                 array = self._host[buffer] = array.copy()  # a variable is assigned at the end
-            assign(array.reshape(-1), offset, strides, value)
+            strided(array.reshape(-1)[offset:], shape, strides, writeable=True)[...] = value
             return
         if tuple(strides) == contiguous_strides(shape):
             flat, first = np.ascontiguousarray(value).reshape(-1), offset
         else:
             flat, first = self._downloaded(operand, shape, strides, offset)
-            assign(flat, offset - first, strides, value)
+            strided(flat[offset - first :], shape, strides, writeable=True)[...] = value
         target, begin = self._address(buffer)
         self._write(target, (begin + first) * operand.dtype.size, flat)
 
