@@ -11,7 +11,7 @@ from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import Register
 from dualflow.schedule.kernel_writer import KernelWriter
 from dualflow.schedule.nest import Nest, NestOperand
-from dualflow.schedule.program_statements import PRODUCT, LaunchNest
+from dualflow.schedule.program_statements import PRODUCT_IN_REGISTERS, LaunchNest
 
 
 class EpilogueLaunch(NamedTuple):
@@ -31,12 +31,12 @@ class EpilogueWriter(KernelWriter):
 
 
 def epilogue_launch(epilogue: LaunchNest, nest: Nest) -> EpilogueLaunch:
-    """The kernel of an epilogue, whose ``nest`` reads the product as buffer :data:`PRODUCT`."""
+    """The kernel of an epilogue, whose ``nest`` reads the product as buffer :data:`PRODUCT_IN_REGISTERS`."""
     element: Value = epilogue.node.attrs["body"].inputs[0]
     in_register = NestOperand(value=element)
 
     def operand(read: NestOperand) -> NestOperand:
-        return in_register if read.access is not None and read.access.buffer == PRODUCT else read
+        return in_register if read.access is not None and read.access.buffer == PRODUCT_IN_REGISTERS else read
 
     steps = tuple([replace(s, operands=tuple(map(operand, s.operands))) for s in nest.steps])
     return EpilogueWriter(replace(nest, steps=steps), lanes=1, by_work_items=True).write_epilogue(element)

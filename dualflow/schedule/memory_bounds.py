@@ -30,7 +30,7 @@ from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan, dynamic_buffers
 from dualflow.schedule.program_statements import (
-    PRODUCT,
+    PRODUCT_IN_REGISTERS,
     ChooseBranch,
     LaunchNest,
     LaunchPieces,
@@ -159,7 +159,7 @@ class MemoryBounds:
                 operand = self._ranges.get(key)
                 if operand is None:
                     elements = None
-                    if value.spec.shape.is_static and layout.buffer != PRODUCT:
+                    if value.spec.shape.is_static and layout.buffer != PRODUCT_IN_REGISTERS:
                         elements = range_of_layout(layout, sizes(value), value.spec.dtype.size)
                     operand = self._ranges[key] = (
                         elements,

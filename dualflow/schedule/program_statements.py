@@ -41,7 +41,7 @@ INITIAL_CAPACITY = 64
 """The initial capacity of a growable buffer, in rows; it is doubled when the buffer is full."""
 
 
-PRODUCT = -1
+PRODUCT_IN_REGISTERS = -1
 """The buffer of a product that isn't stored: its elements are in registers."""
 
 ValueLayout = tuple[Layout, Value]
@@ -110,7 +110,7 @@ class FusedProduct(NamedTuple):
     """A matrix product, and a nest that computes the outputs from its elements.
 
     Attributes:
-        product: the product, whose result is buffer :data:`PRODUCT`: it isn't stored.
+        product: the product, whose result is buffer :data:`PRODUCT_IN_REGISTERS`: it isn't stored.
         epilogue: the nest, which reads the product there.
     """
 
@@ -396,8 +396,8 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
 def _fused_product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> FusedProduct:
     product, epilogue = product_of(node), epilogue_of(node)
     count, element = len(product.inputs), epilogue.inputs[0].spec
-    result = Layout(PRODUCT, 0, contiguous_strides(product.output.spec.shape))
-    read = Layout(PRODUCT, 0, contiguous_strides(element.shape))
+    result = Layout(PRODUCT_IN_REGISTERS, 0, contiguous_strides(product.output.spec.shape))
+    read = Layout(PRODUCT_IN_REGISTERS, 0, contiguous_strides(element.shape))
     return FusedProduct(
         node,
         inputs,

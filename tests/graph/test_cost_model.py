@@ -59,7 +59,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.DROPPED_FRACTION": "is the step of a search",
     "schedule.rematerialisation.SMALL_FRACTION": "is the step of a search",
     "schedule.sliding.MAX_AXES": "bounds what a routine takes",
-    "schedule.program_statements.PRODUCT": "is no buffer's number",
+    "schedule.program_statements.PRODUCT_IN_REGISTERS": "is no buffer's number",
     "schedule.program_statements.INITIAL_CAPACITY": "bounds the memory of stacks",
     "schedule.strip_mining.STRIP_ACCUMULATORS": "fixes the order of sums",
     "schedule.strip_mining.STRIP_WIDTH": "fixes the order of sums",

@@ -18,7 +18,7 @@ from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import (
-    PRODUCT,
+    PRODUCT_IN_REGISTERS,
     CallRoutine,
     CheckBounds,
     ChooseBranch,
@@ -234,7 +234,7 @@ def test_a_condition_ends_a_loop_of_unknown_length() -> None:
 def test_an_epilogue_reads_the_product_and_writes_the_outputs() -> None:
     fused = only(FusedProduct, program(lambda x, y: df.tanh(x @ x) + y, SPEC, SPEC))
     product, epilogue = fused.product, fused.epilogue
-    assert product.matrices[2] == epilogue.inputs[0] == Layout(PRODUCT, 0, (6, 1))
+    assert product.matrices[2] == epilogue.inputs[0] == Layout(PRODUCT_IN_REGISTERS, 0, (6, 1))
     assert (product.inputs, epilogue.inputs[1:]) == (fused.inputs[:2], fused.inputs[2:])
     assert epilogue.outputs == fused.outputs
     assert lower(*epilogue).loops
