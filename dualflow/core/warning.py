@@ -33,7 +33,7 @@ def warn_user(message: str, frame: FrameType | None = None, category: type[Warni
     warnings.warn_explicit(message, category, file, line, name, registry)
 
 
-def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning] = UserWarning) -> None:
+def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning]) -> None:
     """Warn at a line of a file; at the user's line if ``place`` is None."""
     if place is None:
         warn_user(message, sys._getframe(1), category)

@@ -133,9 +133,7 @@ FileReader = Callable[[BinaryIO, str], Iterator[bytes]]
 """Yields the strings of an open file; the name is for errors."""
 
 
-def files_stage(
-    names: Any, open_file: Opener, read: FileReader, num_parallel_reads: IntLike | None = None
-) -> Stage:
+def files_stage(names: Any, open_file: Opener, read: FileReader, num_parallel_reads: IntLike | None) -> Stage:
     """The stage of the strings that ``read`` yields for each file: one file after the other, or several."""
     if num_parallel_reads is None:
         return _serial_stage(names, open_file, read)

@@ -12,13 +12,11 @@ import networkx as nx
 
 from dualflow.core.records import dataclass
 from dualflow.graph.fused import body_of
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.list_schedule import useful_workers
 from dualflow.graph.work import bytes_moved, computes, iterations, work
 from dualflow.ops.op_kinds import Loop
 from dualflow.sizes.symbolic_sizes import is_static
-
-Vertex = Node | Value
 
 MAX_CORES = 256
 """The largest number of cores that a workload is reported for."""

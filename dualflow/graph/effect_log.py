@@ -105,7 +105,7 @@ def run_host_kernel(
     node: Node,
     inputs: Sequence[Array],
     effect_log: EffectLog | None,
-    sizes: Mapping[SizeVariable, int] | None = None,
+    sizes: Mapping[SizeVariable, int] | None,
 ) -> Sequence[Array]:
     """The results of the NumPy kernel of ``node``, which a compiled graph calls.
 

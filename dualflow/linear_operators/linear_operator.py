@@ -143,14 +143,11 @@ class LinearOperator(LinearOperatorBase):
 
     # Solutions
 
-    def _dense_solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = matrix_transpose(rhs, conjugate=True) if adjoint_arg else rhs
         if self._can_use_cholesky():
             return cholesky_solve(cholesky(self.to_dense()), rhs)
         return solve(self.to_dense(), rhs, adjoint=adjoint)
-
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        return self._dense_solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def solve(
         self,

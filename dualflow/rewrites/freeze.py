@@ -100,7 +100,7 @@ def as_function(f: Any) -> Function[..., Any]:
     return function(call, name=str(name))
 
 
-def frozen_graph(graph: Graph, rewrites: Sequence[Rewrite] = ()) -> Graph:
+def frozen_graph(graph: Graph, rewrites: Sequence[Rewrite]) -> Graph:
     """``graph`` with constants for captures, simplified, and after ``rewrites``.
 
     Raises:

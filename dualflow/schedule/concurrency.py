@@ -186,7 +186,7 @@ def concurrent_order(
     accesses: Sequence[StepAccess],
     costs: CostModel,
     threads: int,
-    bound: Collection[SizeFactor] = (),
+    bound: Collection[SizeFactor],
 ) -> ConcurrentOrder:
     """The order of ``steps`` with regions where they pay; without any, the order as it is.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.graph.cost_model import CPU, CostModel
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, FUSED_PRODUCT, Axes, IterationSpace, operands_with_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -38,9 +38,7 @@ class _Match(NamedTuple):
     is_stored: bool
 
 
-def with_product_epilogues(
-    graph: Graph, replacements: dict[Value, Value] | None = None, costs: CostModel = CPU
-) -> Graph:
+def with_product_epilogues(graph: Graph, replacements: dict[Value, Value] | None, costs: CostModel) -> Graph:
     """``graph`` in which products compute the elementwise nests that read them first.
 
     The new value of each replaced value is added to ``replacements``. An epilogue has fewer ops than what

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dualflow.graph.cost_model import CPU, CostModel
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
@@ -20,9 +20,7 @@ from dualflow.schedule.window_sums import sliding_windows, sum_of_windows
 from dualflow.sizes.symbolic_sizes import typical
 
 
-def with_window_products(
-    graph: Graph, replacements: dict[Value, Value] | None = None, costs: CostModel = CPU
-) -> Graph:
+def with_window_products(graph: Graph, replacements: dict[Value, Value] | None, costs: CostModel) -> Graph:
     """``graph`` in which convolutions read their tensor, without the unused windows and padding.
 
     The new value of each replaced value is added to ``replacements``.

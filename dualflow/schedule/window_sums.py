@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.graph.cost_model import CPU, CostModel
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import scalar_op_of
@@ -26,7 +26,7 @@ MAX_WINDOW_ELEMENTS = 64
 """The largest number of elements of a window that a reduction adds sequentially, as the routine does."""
 
 
-def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
+def sum_of_windows(node: Node, costs: CostModel) -> Node | None:
     """The node that replaces a kernel which only sums windows times a filter; None for any other kernel."""
     body = body_of(node)
     axes = None if body is None else _summed_axes(body)

@@ -175,7 +175,6 @@ def _axis_sizes(indices: Value, shape: Sequence[int], axis: int) -> tuple[int, .
 def _take_along(node: Node) -> OpRoutine | None:
     x, indices = node.inputs
     return _by_positions(
-        node,
         x,
         indices,
         _axis_sizes(indices, sizes(x), node.attrs["axis"]),
@@ -191,11 +190,11 @@ def _add_along(node: Node) -> OpRoutine | None:
     if dtype.is_integer:  # without a sign, since overflow of signed integers is undefined
         unsigned = c_type(UNSIGNED[max(dtype.size, 4)])
         add = f"to[at * inner] = ({c_type(dtype)})(({unsigned})to[at * inner] + ({unsigned})from[k])"
-    return _by_positions(node, updates, indices, numbers, "added", add)
+    return _by_positions(updates, indices, numbers, "added", add)
 
 
 def _by_positions(
-    node: Node, x: Value, indices: Value, numbers: tuple[int, ...] | None, verb: str, statement: str
+    x: Value, indices: Value, numbers: tuple[int, ...] | None, verb: str, statement: str
 ) -> OpRoutine | None:
     """The routine that reads the elements at positions of each row, or adds to them."""
     if numbers is None:

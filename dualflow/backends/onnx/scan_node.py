@@ -26,7 +26,7 @@ def scan_node(
     stacked: Sequence[TensorSpec],
     *,
     axis: int = 0,
-    reverse: bool = False,
+    reverse: bool,
 ) -> list[Operand]:
     """A Scan; returns the last states, then the stacked rows.
 

@@ -52,7 +52,7 @@ def _has_subtypes(structure: Structure) -> bool:
 
 
 def relaxed(
-    call: CallArguments, earlier: Sequence[Key], batches: bool = False, fixed: Container[Axis] = ()
+    call: CallArguments, earlier: Sequence[Key], batches: bool, fixed: Container[Axis]
 ) -> CallArguments:
     """``call``, whose sizes that differ from ``earlier`` keys of the same structure become dynamic.
 

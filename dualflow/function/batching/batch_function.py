@@ -29,7 +29,7 @@ class _Trace(NamedTuple):
 
 
 def batch_function(
-    fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int | None, *, sequential: bool = False
+    fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int | None, *, sequential: bool
 ) -> tuple[list[BatchedValue], Structure]:
     """Trace ``fn`` for one element, and evaluate it for a batch of ``count`` elements.
 

@@ -24,14 +24,14 @@ def cond_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
     return results
 
 
-def loop_node(test: Body, iteration: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
+def loop_node(test: Body, iteration: Body, initial: Sequence[Any], limit: int | None) -> list[Any]:
     """The outputs of a while loop from the carried values ``initial``; assigned variables are carried too.
 
     Args:
         test: maps the carried values to a bool scalar.
         iteration: maps the carried values to the next ones, followed by a row of each stacked output.
         initial: tensors of the current engine.
-        limit: the largest number of iterations.
+        limit: the largest number of iterations; None if there is none.
 
     Returns:
         The final carried values, then the stacked outputs.

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
-from dualflow.graph.cost_model import CPU, CostModel
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
@@ -26,7 +26,7 @@ from dualflow.ops.taking import GATHER, SCATTER_ADD
 from dualflow.scalar import ScalarOp
 
 
-def step_on_rows(graph: Graph, costs: CostModel = CPU) -> Graph:
+def step_on_rows(graph: Graph, costs: CostModel) -> Graph:
     """v - c * scatter(i, rows) = ``v`` with the rows at ``i`` updated, if nothing else reads the scatter.
 
     It is exact: ``v - c * 0`` is ``v`` to the bit for constants ``c > 0``. Rows with the same index are added

@@ -189,7 +189,7 @@ def _or_zero(segments: _Segments, extremes: Any) -> Any:
 # In any order
 
 
-def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str = "iufc") -> _Segments:
+def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str) -> _Segments:
     """Segments with ids in any order; an additional first segment gets the rows with negative ids."""
     data, ids = _numbers(data, kinds), as_row_indices(segment_ids, "segment_ids")
     check_leading(data, ids.shape, "segment_ids")

@@ -22,7 +22,7 @@ from dualflow.ops.printing import format_array
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, shape_of, static_int
-from dualflow.ops.text.mapping import common_shape, filled, of_strings, row_lengths, rows_of, text_op, words
+from dualflow.ops.text.mapping import filled, joined_shape, of_strings, row_lengths, rows_of, text_op, words
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -38,7 +38,7 @@ def _join_kernel(*arrays: Array, separator: bytes) -> Array:
 _JOIN: Final = text_op(
     "string_join",
     "The strings of several tensors, concatenated elementwise.",
-    infer=lambda *specs, separator: TensorSpec.of(common_shape([s.shape for s in specs], "join"), string),
+    infer=lambda *specs, separator: TensorSpec.of(joined_shape([s.shape for s in specs]), string),
     kernel=_join_kernel,
     samples=[Sample((Domain(kinds="O", shape=(2, 3)), Domain(kinds="O", shape=(2, 3))), {"separator": b"-"})],
 )
@@ -111,7 +111,7 @@ def join(inputs: Iterable[TensorLike], separator: str = "", name: str | None = N
     tensors = tuple([of_strings(x, "join") for x in rows])
     if not tensors:
         return convert_to_tensor("")
-    common_shape([x.shape for x in tensors], "join")
+    joined_shape([x.shape for x in tensors])
     return dispatch.current().apply(_JOIN, tensors, {"separator": _separator(separator)})
 
 

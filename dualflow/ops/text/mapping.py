@@ -123,8 +123,8 @@ def text_op(
     )
 
 
-def common_shape(shapes: Sequence[Shape], what: str) -> Shape:
-    """The common shape of all values that are not scalars.
+def joined_shape(shapes: Sequence[Shape]) -> Shape:
+    """The common shape of all values to join that are not scalars.
 
     Raises:
         InvalidArgumentError: two of them differ.
@@ -134,7 +134,7 @@ def common_shape(shapes: Sequence[Shape], what: str) -> Shape:
         len({d for d in sizes if d is not None}) > 1 for sizes in zip(*with_axes, strict=True)
     ):
         raise InvalidArgumentError(
-            f"{what} takes inputs of one shape, and scalars, not shapes {', '.join(map(str, shapes))}; "
+            f"join takes inputs of one shape, and scalars, not shapes {', '.join(map(str, shapes))}; "
             "reshape them, or repeat them with df.broadcast_to."
         )
     return broadcast(with_axes)

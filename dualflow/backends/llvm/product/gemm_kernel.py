@@ -347,8 +347,8 @@ def emit_dot(
     element: Type,
     lanes: int,
     *,
-    products: MultiplyAdd = FLOATS,
-    windows: bool = False,
+    products: MultiplyAdd,
+    windows: bool,
 ) -> None:
     """Emit the micro-kernel for one column of C, where rows of A and the column of B are contiguous.
 

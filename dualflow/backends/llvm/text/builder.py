@@ -71,7 +71,7 @@ class Builder(Emitter):
         """A mask of the lanes below ``count`` (an i64, at least 0), for the tail of a loop."""
         return self.iota(I32.vector(lanes)) < (count < lanes).select(count, lanes).cast(I32)
 
-    def alloca(self, type: Type, count: int = 1) -> EmittedValue:
+    def alloca(self, type: Type, count: int) -> EmittedValue:
         """Stack memory for ``count`` elements, 64-byte aligned, valid during the call."""
         self._count += 1
         name = f"%v{self._count}"

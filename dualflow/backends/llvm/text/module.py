@@ -47,7 +47,7 @@ class LlvmFunction:
 
 
 class LlvmModule(Symbols):
-    """Functions, declarations and constant data of one object file.
+    """Functions and declarations of one object file.
 
     ``vector_bits`` is the width of the widest register that the code may use.
     """
@@ -56,7 +56,6 @@ class LlvmModule(Symbols):
         super().__init__(converts_halves=vector_bits > 128)
         self.vector_bits = vector_bits
         self.functions: dict[str, LlvmFunction] = {}
-        self._data: dict[str, str] = {}
 
     def function(
         self, name: str, ret: Type, args: Sequence[Argument], attributes: str = "", internal: bool = False
@@ -73,16 +72,9 @@ class LlvmModule(Symbols):
         self.signatures[name] = ret, tuple([a.type for a in function.args])
         return function
 
-    def constant_data(self, name: str, data: bytes, align: int = 64) -> str:
-        """Add read-only bytes; ``Builder.address(name)`` is their address."""
-        escaped = "".join([f"\\{byte:02x}" for byte in data])
-        head = f"@{name} = private unnamed_addr constant"
-        self._data[name] = f'{head} [{len(data)} x i8] c"{escaped}", align {align}'
-        return name
-
     def text(self) -> str:
         """The whole module as LLVM assembly."""
         width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
-        parts = [*self._data.values(), *self.declarations.values()]
+        parts = [*self.declarations.values()]
         parts += [function.text() for function in self.functions.values()]
         return "\n".join([*parts, f"attributes #0 = {{ nounwind {width} }}", *_METADATA, ""])

@@ -91,9 +91,7 @@ class Emitter:
             raise DTypeError(f"{name} takes {list(expected)}, not {[a.type for a in args]}")
         return self._call(ret, f"@{name}", args)
 
-    def call_pointer(
-        self, pointer: EmittedValue, ret: Type, args: Sequence[EmittedValue] = ()
-    ) -> EmittedValue:
+    def call_pointer(self, pointer: EmittedValue, ret: Type, args: Sequence[EmittedValue]) -> EmittedValue:
         """Call a function by its address."""
         return self._call(ret, pointer.text, args)
 
