@@ -42,6 +42,8 @@ class CostModel(NamedTuple):
             to hide latencies.
         long_kernel: the smallest number of ops of a kernel whose code is kept short, at some cost of speed,
             and has vectors of two registers: one iteration fills the reorder window of a processor.
+        gather_chain: the smallest number of gathers, each at an index that depends on the one before, whose
+            kernel has vectors of four registers: it waits for memory.
         max_ops: the largest number of ops of a kernel. Below it compile time is about linear.
         max_stages: the largest number of stages of a kernel. Softmax, layer normalisation and their
             gradients have three.
@@ -81,6 +83,7 @@ class CostModel(NamedTuple):
     row_registers: int = 2
     light_kernel: float = 24.0
     long_kernel: int = 96
+    gather_chain: int = 3
     max_ops: int = 500
     max_stages: int = 3
     negligible: int = 8

@@ -77,6 +77,20 @@ def test_kernels_have_two_registers_where_these_are_narrow(
     assert lanes(gelu, 1000, dtype=dtype, vector_bits=vector_bits) == expected
 
 
+def follow(x: Any, links: int) -> Any:
+    at = df.cast(x, df.int32)
+    for _ in range(links):
+        at = df.gather(df.range(1000), at)
+    return at
+
+
+@pytest.mark.parametrize("vector_bits", [256, 512])
+def test_a_chain_of_gathers_has_four_registers(vector_bits: int) -> None:
+    chain = CPU.gather_chain
+    assert lanes(lambda x: follow(x, chain), 1000, vector_bits=vector_bits) == 4 * vector_bits // 32
+    assert lanes(lambda x: follow(x, chain - 1), 1000, vector_bits=vector_bits) == 2 * vector_bits // 32
+
+
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
 def test_the_lanes_of_a_reduction_are_those_of_wide_registers(vector_bits: int) -> None:
     assert lanes(heavy, 64, 100, vector_bits=vector_bits) == 16
