@@ -170,10 +170,33 @@ def test_a_scan_is_a_nest_of_its_own() -> None:
     assert kernels(lambda x: df.cumsum(df.zeros([40_000]) + df.range(4e4)), VECTOR)[-1] == "cumsum"
 
 
+def test_the_order_of_lines_does_not_change_a_nest() -> None:
+    def one(x: Any) -> Any:
+        double = x + x
+        square = x * x
+        return double * (1.0 - square)
+
+    def other(x: Any) -> Any:
+        square = x * x
+        double = x + x
+        return double * (1.0 - square)
+
+    assert kernels(one, VECTOR) == kernels(other, VECTOR)
+
+
+@pytest.mark.parametrize("rows", [10, 100_000])
+def test_a_cheap_value_is_computed_where_it_is_read_and_not_stored(rows: int) -> None:
+    def both(x: Any, w: Any) -> Any:
+        y = df.tanh(x)
+        return y @ w, (y @ w) * (y * y)
+
+    assert kernels(both, spec(rows, 20), spec(20, 20))[0] == "tanh"
+
+
 @pytest.mark.llvm  # Numba's kernels hold no complex numbers
 def test_complex_numbers_are_computed_with_by_parts() -> None:
     (name,) = kernels(lambda x: (x + x) * x, spec(10, dtype=df.complex64))
-    assert name == "real_of+imag_of+add_re+add_im+multiply_re+multiply_im+joined"
+    assert name == "real_of+add_re+imag_of+add_im+multiply_re+multiply_im+joined"
 
 
 @pytest.mark.llvm  # Numba's kernels hold no complex numbers

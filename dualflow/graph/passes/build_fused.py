@@ -144,11 +144,12 @@ class _Rebuild:
 
     def fuse(self, group: Group) -> None:
         body = _Body(group, self.group_of, self.repeated, self.computed)
-        for node in group.nodes:
-            body.copy(node)
         results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
+        nodes = _in_order_of_use(group.nodes, results)
+        for node in nodes:
+            body.copy(node)
         graph = Graph(
-            name="+".join(dict.fromkeys(n.op.name for n in group.nodes)),
+            name="+".join(dict.fromkeys(n.op.name for n in nodes)),
             inputs=tuple(body.inputs.values()),
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
@@ -159,6 +160,29 @@ class _Rebuild:
         fused = Node(FUSED, outside, {"body": graph, "space": space}, [v.spec for v in results], origin)
         self.nodes.append(fused)
         self.new.update(zip(results, fused.outputs, strict=True))
+
+
+def _in_order_of_use(nodes: Sequence[Node], results: Sequence[Value]) -> Sequence[Node]:
+    """The nodes of a group that compute its ``results``, in the order of a depth-first walk from these.
+
+    The order depends on nothing but the expressions, so that traces with other sizes, and other functions with
+    these expressions, have the same kernels. Nodes that may fail keep the order of the trace, in which the
+    first failure is the error.
+    """
+    if any(map(may_fail, nodes)):
+        return nodes
+    inside = set(nodes)
+    ordered: dict[Node, None] = {}
+    pending = [v.node for v in reversed(results) if v.node is not None]
+    while pending:
+        node = pending[-1]
+        producers = (base_of(v).node for v in reversed(node.inputs))
+        missing = [p for p in producers if p is not None and p in inside and p not in ordered]
+        if missing:
+            pending += missing
+        else:
+            ordered[pending.pop()] = None
+    return tuple(ordered)
 
 
 class _Body:
@@ -318,7 +342,7 @@ def _recipes(
         large = _large(node, costs)
         sources = {recipes[v].source if v in recipes else v for v in large}
         cost = sum(recipes[v].cost for v in large if v in recipes) + 1.0
-        if len(sources) != 1 or cost > costs.through_memory(node.output.spec.dtype.size):
+        if len(sources) != 1 or cost > _transfer_cost(node.output, costs):
             continue
         (source,) = sources
         if _is_narrow(source, node.output):
@@ -326,15 +350,16 @@ def _recipes(
     return recipes
 
 
+def _transfer_cost(value: Value, costs: CostModel) -> float:
+    """The cost of writing an element for another kernel, and reading it there: small arrays stay in a cache."""
+    if typical(math.prod(sizes(value))) < MIN_ELEMENTS:
+        return costs.load_cost + costs.store_cost
+    return costs.through_memory(value.spec.dtype.size)
+
+
 def _is_cheap(node: Node) -> bool:
     kind = node.op.kind
-    return (
-        isinstance(kind, Elementwise)
-        and kind.cost <= 1.0
-        and bool(node.inputs)
-        and typical(math.prod(sizes(node.output))) >= MIN_ELEMENTS
-        and not may_fail(node)
-    )
+    return isinstance(kind, Elementwise) and kind.cost <= 1.0 and bool(node.inputs) and not may_fail(node)
 
 
 def _large(node: Node, costs: CostModel) -> set[Value]:

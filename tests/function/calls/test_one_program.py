@@ -327,3 +327,25 @@ def test_variables_and_python_values_next_to_dynamic_sizes() -> None:
         np.testing.assert_array_equal(f(df.constant(x), 3.0, False), x)
     scale.assign(1.0)
     np.testing.assert_array_equal(f(df.ones([9]), 3.0, True), np.full(9, 3.0))
+
+
+def descent(x: Any, first: Any, second: Any) -> Any:
+    with df.GradientTape() as tape:
+        tape.watch([first, second])
+        y = df.tanh(df.tanh(x @ first) @ second)
+        loss = df.reduce_sum(y * y)
+    slopes = tape.gradient(loss, [first, second])
+    return [w - 0.01 * slope for w, slope in zip([first, second], slopes, strict=True)]
+
+
+@pytest.mark.llvm
+def test_a_training_step_has_the_same_kernels_for_static_and_for_dynamic_batches() -> None:
+    """So the first call with a second size compiles none."""
+    f = df.function(descent)
+    names = []
+    for batch in (32, None):
+        concrete = f.get_concrete_function(spec(batch, 64), spec(64, 64), spec(64, 8))
+        compiled = concrete.compiled
+        executable = compiled._symbolic_program.executable if batch is None else compiled.executable
+        names.append(set(executable.image.functions.values()))
+    assert names[0] == names[1]
