@@ -11,9 +11,13 @@ from dualflow.function.options import DEVICE_CODE
 
 
 def count_cpus(patch: pytest.MonkeyPatch) -> None:
-    """Let CPUs count as devices, unless the environment selects others."""
+    """Let CPUs count as devices, unless the environment selects others.
+
+    PoCL then compiles without optimisation, which takes half the time, and which no test is about.
+    """
     if not os.environ.get("DUALFLOW_OPENCL"):
         patch.setenv("DUALFLOW_OPENCL", "all")
+        patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
 
 
 def use_backend(name: str, patch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ LARGE_SIDE: Final = 256
 
 One with fewer of either is narrow if it has ``LARGE_SIDE**2`` elements.
 """
-_MEASURED_SIDE: Final = 512
+MEASURED_SIDE: Final = 512
 """The rows, columns and inner size of the measured product."""
 _RUNS: Final = 2
 """The measured runs of each tile, after one that warms up; the fastest counts."""
@@ -66,7 +66,7 @@ def is_supported(device: OpenCLDevice, tile: ProductTile, dtype: DType) -> bool:
 
 def _seconds(device: OpenCLDevice, dtype: DType, tile: ProductTile) -> float:
     """The seconds of the measured product with ``tile``."""
-    side = _MEASURED_SIDE
+    side = MEASURED_SIDE
     nbytes, zero = side * side * dtype.size, dtype.dtype.type(0)
     buffers = [device.memory.allocate(nbytes, "measuring matrix products") for _ in range(3)]
     tiles = (side // tile.height) * (side // tile.width)
