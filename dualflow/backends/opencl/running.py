@@ -119,6 +119,7 @@ class DeviceCall:
         self._partials: dict[int, cl.Buffer] = {}
         self._rows: dict[int, tuple[int, int]] = {}  # of a row: its stack's buffer, its first element there
         self._iterations: dict[int, int] = {}  # the trip count of each loop that has ended
+        self._lengths: dict[int, int] = {}  # the rows of each growable stack
         self._status: cl.Buffer | None = None
         self._launched: list[tuple[int, Launch]] = []  # with unread checks: the number of checks before it
         self._checks = 0  # the number of unread checks
@@ -308,7 +309,8 @@ class DeviceCall:
             self._write(self._on_device(buffer), 0, self._host_array(buffer))
             return
         array = np.empty(*self._shape_and_dtype(buffer))
-        self._device.read(self._on_device(buffer), array)
+        if array.nbytes:  # a stack without rows has no buffer
+            self._device.read(self._on_device(buffer), array)
         self._host[buffer] = array
 
     def _write(self, target: cl.Buffer, offset: int, array: Array) -> None:
@@ -356,7 +358,10 @@ class DeviceCall:
         if buffer < plan.inputs:
             return self._values[buffer].shape, self._values[buffer].dtype
         spec = (*plan.outputs, *plan.temporaries)[buffer - plan.first_output]
-        return bind_sizes(tuple(spec.shape), self._sizes), spec.dtype.dtype
+        shape = tuple(spec.shape)
+        if buffer in self._lengths:
+            shape = self._lengths[buffer], *shape[1:]
+        return bind_sizes(shape, self._sizes), spec.dtype.dtype
 
     def _read(self, operand: HostOperand) -> Array:
         """The value of an operand, as a read-only view."""
@@ -459,6 +464,7 @@ class DeviceCall:
                 self._finish()
                 self._read_status()
         self._iterations[trip.loop] = iteration
+        self._lengths.update((row.stack.buffer, iteration) for row in loop.statement.growable)
 
     def _limit(self, loop: HostLoop) -> int | None:
         trip = loop.statement.trip_count

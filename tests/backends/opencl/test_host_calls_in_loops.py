@@ -72,6 +72,23 @@ def test_values_and_gradients_are_those_of_the_host(f: Callable[[Any], Any]) -> 
     assert not any(call.startswith(("loop", "cond")) for call in host_calls)
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_a_tape_keeps_what_the_host_computes_in_each_of_any_number_of_iterations(n: int) -> None:
+    """Random numbers, which the gradient can't compute again: a result with a row for each iteration."""
+
+    @df.function
+    def f(x, n):
+        return df.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, y * df.random.uniform([2])), (df.constant(0), x)
+        )[1]
+
+    x = df.constant([1.0, 2.0]).gpu()
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, df.constant(n))
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), (y / x).numpy(), rtol=1e-6)
+
+
 def test_an_iteration_transfers_what_its_host_call_reads_and_writes() -> None:
     """``weights``, which only kernels read, is transferred once."""
     weights = df.random.normal([50, 64], seed=1)
