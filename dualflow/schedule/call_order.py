@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from dualflow.core.records import NamedTuple
@@ -24,6 +24,11 @@ from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show
 from dualflow.schedule.scatter_calls import bounds_node
 from dualflow.sizes.symbolic_sizes import SizeVariable, is_static, size_variables
+
+Copy = Callable[[Value], Node]
+"""Returns the call that copies a value."""
+Fails = Callable[[Node], bool]
+"""Whether a call may end the program."""
 
 
 class BufferKind(Enum):
@@ -71,51 +76,101 @@ def ordered(graph: Graph, *, updates_variables: bool) -> tuple[list[Node], dict[
     failing: Fails = functools.cache(fails)
     if updates_variables and graph.updates:
         body = _updates_last(_with_bounds(body, failing), graph.updates, failing)
-    targets: dict[Value, Allocation] = {}
     input_copies = _copies_of_input_views(graph.outputs, body)
     for at, _, node in input_copies:
         body.insert(at, node)
-    place = {n: i for i, n in enumerate(body)}
+    order = _Order(body)
+    sizes_are_bound = updates_variables and bool(argument_sizes(graph)) and not computes_sizes(graph)
     copies = {value: node.output for _, value, node in input_copies}
-    first: list[Node] = []
-    after: list[Node] = []
-    last: list[Node] = []
+    order.store_outputs([copies.get(v, v) for v in graph.outputs], graph.updates, sizes_are_bound)
+    if updates_variables:
+        order.store_variables(graph, failing)
+    else:
+        order.store_updates(graph, {u: u.value for u in graph.updates}, -1, copy_node)
+    return [*order.first, *body, *order.after, *order.last], order.targets
 
-    def copy(value: Value, target: Allocation | None, calls: list[Node], make: Copy = copy_node) -> Value:
+
+class _Order:
+    """The copies before and after the calls of a graph, and the buffers of outputs and updated values.
+
+    Attributes:
+        body: the calls of the graph, in order.
+        first: copies before them, of the old values of inputs.
+        after: copies after them.
+        last: copies into inputs that are updated.
+        targets: the buffer of each output and updated value.
+    """
+
+    def __init__(self, body: Sequence[Node]) -> None:
+        self.body = body
+        self.first: list[Node] = []
+        self.after: list[Node] = []
+        self.last: list[Node] = []
+        self.targets: dict[Value, Allocation] = {}
+        self._place = {n: i for i, n in enumerate(body)}
+
+    def store_outputs(
+        self, outputs: Sequence[Value], updates: Sequence[Update], sizes_are_bound: bool
+    ) -> None:
+        """Preassign the output buffers to ``outputs``; copy those that no call can write there."""
+        updated = {u.value for u in updates}
+        for i, value in enumerate(outputs):
+            allocation = Allocation(BufferKind.OUTPUT, i)
+            computed, strides = _computed_value(value, sizes_are_bound)
+            if computed.node in self._place and computed not in self.targets and computed not in updated:
+                self.targets[computed] = allocation._replace(strides=strides)
+            else:
+                calls = self.first if base_of(value).node is None else self.after
+                self._copy(_contiguous_source(value), allocation, calls)
+
+    def store_variables(self, graph: Graph, failing: Fails) -> None:
+        """Preassign the buffers of variables to updated values that are computed after the last failure."""
+        values = {u: self._copied_by_numpy(u.value) for u in graph.updates}
+        last_failure = _last_failure([*self.body, *self.after], failing) if graph.updates else -1
+        self.store_updates(graph, values, last_failure, move_node)
+
+    def store_updates(
+        self, graph: Graph, values: Mapping[Update, Value], last_failure: int, make: Copy
+    ) -> None:
+        """Preassign the buffers of updated inputs to their new values.
+
+        A value is copied at the end, by the call that ``make`` returns, if it is computed before the step
+        ``last_failure``, or while the old value is still read.
+        """
+        inputs = {v: i for i, v in enumerate(graph.inputs)}
+        last_read = _last_reads(self.body)
+        for update in graph.updates:
+            value, allocation = values[update], Allocation(BufferKind.INPUT, inputs[update.input])
+            if value is update.input:
+                continue
+            after_failures = value.node is not None and self._place.get(value.node, -1) > last_failure
+            may_overwrite = value not in self.targets and after_failures
+            if may_overwrite and _may_overwrite(update.input, value, self._place, last_read):
+                self.targets[value] = allocation
+                continue
+            if base_of(value).node is None:
+                value = self._copy(value, None, self.first)
+            self._copy(value, allocation, self.last, make)
+
+    def _copied_by_numpy(self, value: Value) -> Value:
+        """``value``, or a contiguous copy of it if only NumPy can copy its elements from a view.
+
+        A copy by NumPy may fail, so it can't be one of the last.
+        """
+        node = value.node
+        if is_native(value) or node is None or base_of(value).node is None or not is_view(node):
+            return value
+        return self._copy(value, None, self.after)
+
+    def _copy(
+        self, value: Value, target: Allocation | None, calls: list[Node], make: Copy = copy_node
+    ) -> Value:
+        """Append a copy of ``value`` into the buffer ``target`` to ``calls``; returns the copy's output."""
         node = make(value)
         calls.append(node)
         if target is not None:
-            targets[node.output] = target
+            self.targets[node.output] = target
         return node.output
-
-    updated = {u.value for u in graph.updates}
-    sizes_are_bound = updates_variables and bool(argument_sizes(graph)) and not computes_sizes(graph)
-    for i, value in enumerate(graph.outputs):
-        allocation = Allocation(BufferKind.OUTPUT, i)
-        value = copies.get(value, value)
-        computed, strides = _computed_value(value, sizes_are_bound)
-        if computed.node in place and computed not in targets and computed not in updated:
-            targets[computed] = allocation._replace(strides=strides)
-        else:
-            copy(_contiguous_source(value), allocation, first if base_of(value).node is None else after)
-    updated_values = {
-        u: _copied_by_numpy(u.value, copy, after) if updates_variables else u.value for u in graph.updates
-    }
-    last_failure = _last_failure([*body, *after], failing) if updates_variables and graph.updates else -1
-    inputs = {v: i for i, v in enumerate(graph.inputs)}
-    last_read = _last_reads(body)
-    for update in graph.updates:
-        value, allocation = updated_values[update], Allocation(BufferKind.INPUT, inputs[update.input])
-        if value is update.input:
-            continue
-        after_failures = value.node is not None and place.get(value.node, -1) > last_failure
-        if value not in targets and after_failures and _may_overwrite(update.input, value, place, last_read):
-            targets[value] = allocation
-            continue
-        if base_of(value).node is None:
-            value = copy(value, None, first)
-        copy(value, allocation, last, move_node if updates_variables else copy_node)
-    return [*first, *body, *after, *last], targets
 
 
 def _computed_value(value: Value, sizes_are_bound: bool) -> tuple[Value, tuple[int, ...] | None]:
@@ -182,21 +237,6 @@ def _sizes_of_view(value: Value) -> set[SizeVariable]:
         variables |= size_variables(tuple(value.spec.shape)) | size_variables(dict(value.node.attrs))
         value = value.node.inputs[0]
     return variables
-
-
-Copy = Callable[[Value], Node]
-Fails = Callable[[Node], bool]
-
-
-def _copied_by_numpy(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
-    """``value``, or a contiguous copy of it if only NumPy can copy its elements from a view.
-
-    A copy by NumPy may fail, so it can't be one of the last.
-    """
-    node = value.node
-    if is_native(value) or node is None or base_of(value).node is None or not is_view(node):
-        return value
-    return copy(value, None, calls)
 
 
 def fails(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Final
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.capabilities import Capabilities
@@ -12,7 +13,7 @@ from dualflow.graph.fused import FUSED, FUSED_PRODUCT, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
-from dualflow.graph.symbolic_size_ops import binds_or_checks_size
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, GUARD_SIZES, REQUIRE_SIZE
 from dualflow.graph.views import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.op_kinds import (
@@ -79,40 +80,42 @@ class CallKind(StrEnum):
     """The op's NumPy or Python kernel."""
 
 
+_KIND_BY_OP: Final = {
+    FUSED: CallKind.KERNEL,
+    FUSED_PRODUCT: CallKind.PRODUCT,
+    INTEGER_PRODUCT: CallKind.PRODUCT,
+    BOUNDS: CallKind.BOUNDS,
+    MOVE: CallKind.MOVE,
+    WINDOW_SUM: CallKind.WINDOW_SUM,
+    FOUR_STEPS: CallKind.FOURIER,
+    BIND_SIZE: CallKind.MEASURE,
+    REQUIRE_SIZE: CallKind.MEASURE,
+    GUARD_SIZES: CallKind.MEASURE,
+}
+_KIND_BY_OP_KIND: Final[dict[type, CallKind]] = {
+    Cond: CallKind.CONTROL,
+    Loop: CallKind.CONTROL,
+    CollectiveCall: CallKind.COLLECTIVE,
+    SizeVector: CallKind.SIZES,
+    RepeatIndices: CallKind.POSITIONS,
+    Check: CallKind.CHECK,
+}
+
+
 def kind_of(node: Node) -> CallKind:
     """The kind of call that runs ``node``; see :class:`CallKind`."""
-    kind, dtype = node.op.kind, node.outputs[0].spec.dtype if node.outputs else None
-    if node.op is FUSED:
-        return CallKind.KERNEL
-    if node.op is FUSED_PRODUCT:
-        return CallKind.PRODUCT
-    if node.op is BOUNDS:
-        return CallKind.BOUNDS
-    if node.op is MOVE:
-        return CallKind.MOVE
-    if node.op is WINDOW_SUM:
-        return CallKind.WINDOW_SUM
-    if node.op is FOUR_STEPS:
-        return CallKind.FOURIER
-    if is_control(node):
-        return CallKind.CONTROL
-    if binds_or_checks_size(node):
-        return CallKind.MEASURE
-    if isinstance(kind, CollectiveCall):
-        return CallKind.COLLECTIVE
-    if isinstance(kind, SizeVector):
-        return CallKind.SIZES
-    if isinstance(kind, RepeatIndices):
-        return CallKind.POSITIONS
-    if isinstance(kind, Check):
-        return CallKind.CHECK
-    if isinstance(kind, CopyPieces) and dtype is not None and in_loops(dtype):
+    kind = node.op.kind
+    call = _KIND_BY_OP.get(node.op) or _KIND_BY_OP_KIND.get(type(kind))
+    if call is not None:
+        return call
+    dtype = node.outputs[0].spec.dtype if node.outputs else None
+    if dtype is None:
+        return CallKind.HOST
+    if isinstance(kind, CopyPieces) and in_loops(dtype):
         return CallKind.ASSEMBLY
-    if node.op is INTEGER_PRODUCT:
+    if isinstance(kind, MatMul) and (kind.of_integers or dtype.char in PRODUCT_CHARS):
         return CallKind.PRODUCT
-    if isinstance(kind, MatMul) and dtype is not None and (kind.of_integers or dtype.char in PRODUCT_CHARS):
-        return CallKind.PRODUCT
-    if isinstance(kind, Scatter) and dtype is not None and is_scatter_supported(kind, dtype):
+    if isinstance(kind, Scatter) and is_scatter_supported(kind, dtype):
         return CallKind.SCATTER
     return CallKind.HOST
 
