@@ -1,12 +1,13 @@
 """The reverse sweep: computes cotangents of sources from those of targets, over a list of records.
 
 It calls only ops, so that it runs eagerly, is traced, or is recorded for higher-order gradients, depending on
-the current engine. Tensors are identified by their ids. The work is linear in the number of records.
+the current engine. Tensors are identified by their ids. The work is linear in the number of records. Ops with
+one output and a rule for each input are handled inline: a function call for each takes a tenth of the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,19 +56,13 @@ def sweep(
         if len(outputs) == 1:
             out = outputs[0]
             g = cotangent_of.pop(id(out), None)
-            if g is None:
-                continue
-            if id(out) in source_ids:
+            if g is not None and id(out) in source_ids:
                 cotangent_of[id(out)] = g
         else:
             out = outputs
-            gs = [cotangent_of.pop(id(y), None) for y in outputs]
-            if all(g is None for g in gs):
-                continue
-            cotangent_of.update(
-                {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in source_ids}
-            )
-            g = tuple(gs) if op.joint_vjp is not None else filled(tuple(gs), outputs)
+            g = _cotangents_of_outputs(op, outputs, cotangent_of, source_ids)
+        if g is None:
+            continue
         rules = op.vjp
         if type(rules) is not tuple:
             input_cotangents = _input_cotangents(op, g, out, inputs, attrs, reached)
@@ -82,10 +77,8 @@ def sweep(
             if key in reached and (rule := rules[i]) is not None:
                 try:
                     cotangent = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
-                except Exception as error:  # a rule may fail in a trace for lack of a size
-                    cotangent = DEFER.value(rule, (g, out, *inputs), attrs, error)
-                    if cotangent is None:
-                        raise
+                except Exception as error:
+                    cotangent = _deferred(rule, (g, out, *inputs), attrs, error)
                 if cotangent is not None:
                     if len(inputs) > 1 and (cotangent.shape is not x.shape or symbolic):
                         cotangent = _unbroadcast(cotangent, x, inputs)
@@ -106,6 +99,22 @@ def _reached(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
     return reached
 
 
+def _cotangents_of_outputs(
+    op: Op, outputs: tuple[Any, ...], cotangent_of: dict[int, Any], source_ids: set[int]
+) -> tuple[Any, ...] | None:
+    """The cotangents of an op's outputs, removed from ``cotangent_of`` except for sources.
+
+    None if no target depends on the outputs.
+    """
+    gs = tuple([cotangent_of.pop(id(y), None) for y in outputs])
+    if all(g is None for g in gs):
+        return None
+    cotangent_of.update(
+        {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in source_ids}
+    )
+    return gs if op.joint_vjp is not None else filled(gs, outputs)
+
+
 def _input_cotangents(
     op: Op, g: Any, out: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], reached: set[int]
 ) -> Sequence[Any]:
@@ -115,10 +124,18 @@ def _input_cotangents(
     try:
         input_cotangents: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
     except Exception as error:
-        input_cotangents = DEFER.value(rule, (needed, g, out, *inputs), attrs, error)
-        if input_cotangents is None:
-            raise
+        input_cotangents = _deferred(rule, (needed, g, out, *inputs), attrs, error)
     return input_cotangents
+
+
+def _deferred(
+    rule: Callable[..., Any], args: tuple[Any, ...], attrs: dict[str, Any], error: Exception
+) -> Any:
+    """The deferred result of a rule that failed in a trace for lack of a size; raises any other error."""
+    result = DEFER.value(rule, args, attrs, error)
+    if result is None:
+        raise error
+    return result
 
 
 def _by_each_rule(
