@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.size_decisions import CallSizes
@@ -14,7 +15,7 @@ from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.function.calls.taped_call import ForwardBackward, differentiate
 from dualflow.function.tracing.tracer import tracing_lock
 from dualflow.graph.extract import ancestors, extract
-from dualflow.graph.ir import Value
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import nodes_with_effects
 from dualflow.graph.user_rewrites import Match
@@ -23,6 +24,39 @@ from dualflow.sizes.symbolic_sizes import UndecidedSize
 _Watched = tuple[bool, ...]
 MAX_WATCHED: Final = 64
 """The maximum number of sets of watched inputs whose graphs are kept, the latest ones."""
+
+
+class _RecordedGradient(NamedTuple):
+    """The gradients of a trace, recorded by its tracer.
+
+    Attributes:
+        graph: the nodes of the trace and of the gradients.
+        effects: the nodes of the gradients that have effects.
+        cotangents: those of the outputs, which are arguments.
+        cotangents_of_inputs: those of the inputs that the outputs depend on.
+        effect_results: the results of the trace's random and Python ops that the gradients read.
+        inputs_with_cotangent: the positions of these inputs.
+        outputs_with_cotangent: the positions of the outputs that have one.
+    """
+
+    graph: Graph
+    effects: Sequence[Node]
+    cotangents: Sequence[Value]
+    cotangents_of_inputs: Sequence[Value]
+    effect_results: Sequence[Value]
+    inputs_with_cotangent: Sequence[int]
+    outputs_with_cotangent: Sequence[int]
+
+    def joint(self, trace: RecordedTrace) -> Graph:
+        """The graph that computes the outputs of the trace, what its gradients read, and the gradients."""
+        return extract(
+            self.graph,
+            [*trace.inputs, *self.cotangents],
+            [*trace.outputs, *self.effect_results, *self.cotangents_of_inputs],
+            name=trace.graph.name,
+            updates=trace.graph.updates,
+            effects=[*trace.effects, *self.effects],
+        )
 
 
 class TraceGradients:
@@ -88,6 +122,33 @@ class TraceGradients:
 
     def _differentiated(self, watched: Sequence[bool], options: CompileOptions) -> ForwardBackward | None:
         """The outputs differentiated by the ``watched`` inputs; None where :meth:`forward_backward` is."""
+        trace, recorded = self._trace, self._record(watched)
+        joint = recorded.joint(trace)
+        try:
+            if self._equal_axes:
+                outputs_of = dict(enumerate(recorded.outputs_with_cotangent, start=len(trace.inputs)))
+                joint = with_symbolic_sizes(
+                    joint, options, self._equal_axes, trace.guards, outputs_of, self._call_sizes
+                )
+            pair = ForwardBackward(
+                joint,
+                inputs=len(trace.inputs),
+                outputs=len(trace.outputs),
+                effect_results=len(recorded.effect_results),
+                effects=len(trace.effects),
+                inputs_with_cotangent=recorded.inputs_with_cotangent,
+                outputs_with_cotangent=recorded.outputs_with_cotangent,
+                make_traceable_backward=lambda: self._traceable_backward(recorded, watched),
+                options=options,
+                call_sizes=self._call_sizes if self._equal_axes else None,
+            )
+        except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
+            return None
+        pair.forward.check_shapes = self._check_shapes
+        return pair
+
+    def _record(self, watched: Sequence[bool]) -> _RecordedGradient:
+        """Record the gradients by the ``watched`` inputs in the trace."""
         trace, tracer = self._trace, self._trace.tracer
         before = tracer.builder.finish(())
         results = [*trace.outputs, *(u.value for u in trace.graph.updates)]
@@ -100,58 +161,46 @@ class TraceGradients:
             [trace.inputs[i] for i in indices],
             [trace.outputs[i] for i in outputs_with_cotangent],
         )
-        inputs_with_cotangent = [i for i, flow in zip(indices, gradients, strict=True) if flow is not None]
         cotangents_of_inputs = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
-        effects = nodes_with_effects(after.nodes[len(before.nodes) :])
-        effect_results = self._effect_results(cotangents_of_inputs, cotangents)
-        joint = extract(
+        return _RecordedGradient(
             after,
-            [*trace.inputs, *cotangents],
-            [*trace.outputs, *effect_results, *cotangents_of_inputs],
-            name=trace.graph.name,
-            updates=trace.graph.updates,
-            effects=[*trace.effects, *effects],
+            nodes_with_effects(after.nodes[len(before.nodes) :]),
+            cotangents,
+            cotangents_of_inputs,
+            self._effect_results(cotangents_of_inputs, cotangents),
+            [i for i, flow in zip(indices, gradients, strict=True) if flow is not None],
+            outputs_with_cotangent,
         )
 
-        def make_traceable_backward() -> Callable[[Sequence[Any]], Sequence[Any]]:
-            self._check_effect_results(effect_results, [trace.inputs[i] for i in indices])
-            inputs = [*trace.inputs, *effect_results, *cotangents]
-            graph = extract(
-                after, inputs, cotangents_of_inputs, name=f"{trace.graph.name}_gradient", effects=effects
-            )
-            backward = RecordedTrace(
-                tracer,
-                graph,
-                trace.options,
-                inputs=[*inputs, *graph.inputs[len(graph.arguments) :]],
-                outputs=cotangents_of_inputs,
-                effects=effects,
-            )
-            return self._function_of(backward)
+    def _traceable_backward(
+        self, recorded: _RecordedGradient, watched: Sequence[bool]
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """A function that runs the backward graph on any engine.
 
-        try:
-            if self._equal_axes:
-                outputs_of = dict(enumerate(outputs_with_cotangent, start=len(trace.inputs)))
-                joint = with_symbolic_sizes(
-                    joint, options, self._equal_axes, trace.guards, outputs_of, self._call_sizes
-                )
-            pair = ForwardBackward(
-                joint,
-                inputs=len(trace.inputs),
-                outputs=len(trace.outputs),
-                effect_results=len(effect_results),
-                effects=len(trace.effects),
-                inputs_with_cotangent=inputs_with_cotangent,
-                outputs_with_cotangent=outputs_with_cotangent,
-                make_traceable_backward=make_traceable_backward,
-                options=options,
-                call_sizes=self._call_sizes if self._equal_axes else None,
-            )
-        except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
-            return None
-        pair.forward.check_shapes = self._check_shapes
-        return pair
+        Raises:
+            InvalidArgumentError: a gradient of it would have to flow through an op with an effect.
+        """
+        trace = self._trace
+        sources = [v for v, is_watched in zip(trace.inputs, watched, strict=True) if is_watched]
+        self._check_effect_results(recorded.effect_results, sources)
+        inputs = [*trace.inputs, *recorded.effect_results, *recorded.cotangents]
+        graph = extract(
+            recorded.graph,
+            inputs,
+            recorded.cotangents_of_inputs,
+            name=f"{trace.graph.name}_gradient",
+            effects=recorded.effects,
+        )
+        backward = RecordedTrace(
+            trace.tracer,
+            graph,
+            trace.options,
+            inputs=[*inputs, *graph.inputs[len(graph.arguments) :]],
+            outputs=recorded.cotangents_of_inputs,
+            effects=recorded.effects,
+        )
+        return self._function_of(backward)
 
     def _effect_results(
         self, cotangents_of_inputs: Sequence[Value], cotangents: Sequence[Value]
