@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,46 +161,55 @@ def _gradient_along(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     spacing = tensor(step)
     if len(spacing.shape) > 1 or (spacing.shape and spacing.shape[0] != size):
         raise InvalidArgumentError(f"Places of shape {spacing.shape} are not those of {size} samples.")
-    coordinates = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype)) if spacing.shape else None
-    gaps = to(coordinates[1:] - coordinates[:-1], x.dtype) if coordinates is not None else None
+    if not spacing.shape:
+        gaps = None
+    else:
+        coordinates = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype))
+        gaps = to(coordinates[1:] - coordinates[:-1], x.dtype)
+    inner = _central_differences(x, axis, size, tensor(step, x.dtype) if gaps is None else gaps)
+    edge = _first_order_edges if edge_order == 1 else _second_order_edges
+    first, last = edge(
+        lambda i: x[(*(slice(None),) * axis, slice(i, i + 1 or None))],
+        lambda i: tensor(step, x.dtype) if gaps is None else gaps[i],
+    )
+    return concat([first, inner, last], axis)
 
-    def sample(i: int) -> Any:
-        return x[(*(slice(None),) * axis, slice(i, i + 1 or None))]
 
-    def spacing_at(i: int) -> Any:
-        return tensor(step, x.dtype) if gaps is None else gaps[i]
-
+def _central_differences(x: Any, axis: int, size: int, gaps: Any) -> Any:
+    """The gradient between the edges; ``gaps`` is the distance of all samples, or a vector of distances."""
     front = (slice(None),) * axis
     before, middle, after = (x[(*front, slice(i, size - 2 + i))] for i in range(3))
-    if gaps is None:
-        inner = (after - before) / (2 * tensor(step, x.dtype))
-    else:
-        shape = [-1 if i == axis else 1 for i in range(len(x.shape))]
-        left, right = reshape(gaps[:-1], shape), reshape(gaps[1:], shape)
-        inner = (
-            before * (-right / (left * (left + right)))
-            + middle * ((right - left) / (left * right))
-            + after * (left / (right * (left + right)))
-        )
-    if edge_order == 1:
-        first, last = (
-            (sample(1) - sample(0)) / spacing_at(0),
-            (sample(size - 1) - sample(size - 2)) / spacing_at(-1),
-        )
-    else:
-        p, q = spacing_at(0), spacing_at(1 if gaps is not None else 0)
-        first = (
-            sample(0) * (-(2 * p + q) / (p * (p + q)))
-            + sample(1) * ((p + q) / (p * q))
-            + sample(2) * (-p / (q * (p + q)))
-        )
-        p, q = spacing_at(-2 if gaps is not None else -1), spacing_at(-1)
-        last = (
-            sample(size - 3) * (q / (p * (p + q)))
-            + sample(size - 2) * (-(q + p) / (p * q))
-            + sample(size - 1) * ((2 * q + p) / (q * (p + q)))
-        )
-    return concat([first, inner, last], axis)
+    if not gaps.shape:
+        return (after - before) / (2 * gaps)
+    shape = [-1 if i == axis else 1 for i in range(len(x.shape))]
+    left, right = reshape(gaps[:-1], shape), reshape(gaps[1:], shape)
+    return (
+        before * (-right / (left * (left + right)))
+        + middle * ((right - left) / (left * right))
+        + after * (left / (right * (left + right)))
+    )
+
+
+def _first_order_edges(sample: Callable[[int], Any], gap: Callable[[int], Any]) -> tuple[Any, Any]:
+    """The gradients at the first and the last sample, from two samples each."""
+    return (sample(1) - sample(0)) / gap(0), (sample(-1) - sample(-2)) / gap(-1)
+
+
+def _second_order_edges(sample: Callable[[int], Any], gap: Callable[[int], Any]) -> tuple[Any, Any]:
+    """The gradients at the first and the last sample, from three samples each."""
+    p, q = gap(0), gap(1)
+    first = (
+        sample(0) * (-(2 * p + q) / (p * (p + q)))
+        + sample(1) * ((p + q) / (p * q))
+        + sample(2) * (-p / (q * (p + q)))
+    )
+    p, q = gap(-2), gap(-1)
+    last = (
+        sample(-3) * (q / (p * (p + q)))
+        + sample(-2) * (-(q + p) / (p * q))
+        + sample(-1) * ((2 * q + p) / (q * (p + q)))
+    )
+    return first, last
 
 
 def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, axis: int = -1) -> Tensor:

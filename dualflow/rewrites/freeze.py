@@ -122,7 +122,7 @@ def _with_constants(graph: Graph) -> Graph:
     arguments = graph.arguments
     captures = zip(graph.inputs[len(arguments) :], graph.captures, strict=True)
     constants = {
-        value: Node(CONSTANT, (), {"value": _current(capture.source, graph)}, [value.spec])
+        value: Node(CONSTANT, (), {"value": _current(capture.source)}, [value.spec])
         for value, capture in captures
     }
     replaced = {value: node.output for value, node in constants.items()}
@@ -130,7 +130,7 @@ def _with_constants(graph: Graph) -> Graph:
     return Graph(graph.name, arguments, (*constants.values(), *rebuilt.nodes), rebuilt.outputs)
 
 
-def _current(source: Any, graph: Graph) -> np.ndarray[Any, Any]:
+def _current(source: Any) -> np.ndarray[Any, Any]:
     tensor = source if isinstance(source, EagerTensor) else EAGER.read(source)
     return array_of(tensor).copy()
 
