@@ -299,6 +299,7 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
     from dualflow.graph_mode.graph_def_import import import_graph_def as import_graph_def
+    from dualflow.graph_mode.tuples import tuple as tuple
     from dualflow.keras import losses as losses
     from dualflow.keras import metrics as metrics
     from dualflow.keras import optimizers as optimizers
@@ -329,7 +330,6 @@ if TYPE_CHECKING:
     )
     from dualflow.ops.rearranging.blocks import space_to_batch as space_to_batch
     from dualflow.ops.rearranging.passing import guarantee_const as guarantee_const
-    from dualflow.ops.rearranging.passing import tuple as tuple
     from dualflow.ops.rearranging.sequences import reverse_sequence as reverse_sequence
     from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape as broadcast_dynamic_shape
     from dualflow.ops.rearranging.shapes import broadcast_static_shape as broadcast_static_shape
@@ -353,6 +353,7 @@ if TYPE_CHECKING:
     from dualflow.ops.text.numbers import as_string as as_string
 
     Graph = _ExplicitGraph
+    truediv = divide
     constant_initializer = _OwnConstant
     matrix_square_root = _sqrtm
     ones_initializer = _Ones
@@ -395,12 +396,14 @@ _publish(
         "dualflow.function.inspect.compare": "compare",
         "dualflow.function.inspect.verify": "verify",
         "dualflow.graph_mode": "Graph=ExplicitGraph Operation control_dependencies gradients group no_op",
+        "dualflow.graph_mode.tuples": "tuple",
         "dualflow.graph_mode.graph_def_import": "import_graph_def",
         "dualflow.graph_mode.contexts": (
             "get_current_name_scope get_static_value init_scope inside_function is_symbolic_tensor "
             "is_tensor type_spec_from_value"
         ),
         "dualflow.keras": "losses metrics optimizers",
+        "dualflow.ops.arithmetic": "truediv=divide",
         "dualflow.ops.counting.bins": "histogram_fixed_width histogram_fixed_width_bins",
         "dualflow.ops.elementary.quotients": "realdiv scalar_mul truncatediv",
         "dualflow.ops.elementary.values": "bitcast saturate_cast",
@@ -420,7 +423,7 @@ _publish(
         "dualflow.ops.rearranging.blocks": (
             "batch_to_space required_space_to_batch_paddings space_to_batch space_to_batch_nd=space_to_batch"
         ),
-        "dualflow.ops.rearranging.passing": "guarantee_const tuple",
+        "dualflow.ops.rearranging.passing": "guarantee_const",
         "dualflow.ops.rearranging.sequences": "reverse_sequence",
         "dualflow.ops.rearranging.shapes": (
             "broadcast_dynamic_shape broadcast_static_shape identity_n shape_n unravel_index"

@@ -154,7 +154,7 @@ def _check_same(first: Any, second: Any, check_types: bool, expand: bool) -> Non
 
 def _compare(a: tree.Structure, b: tree.Structure, check_types: bool, roots: tuple[Any, Any]) -> None:
     mappings = isinstance(a.keys, tree.Keys), isinstance(b.keys, tree.Keys)
-    other_kind = a.kind is not b.kind and not all(mappings)
+    other_kind = not _is_same_kind(a.kind, b.kind) and not all(mappings)
     if (a.kind is None) != (b.kind is None):
         raise InvalidArgumentError(_differ(roots, "one has a container where the other has a leaf"))
     if check_types and other_kind:
@@ -165,6 +165,11 @@ def _compare(a: tree.Structure, b: tree.Structure, check_types: bool, roots: tup
         raise InvalidArgumentError(_differ(roots, f"{len(a.children)} and {len(b.children)} elements"))
     for x, y in zip(a.children, b.children, strict=True):
         _compare(x, y, check_types, roots)
+
+
+def _is_same_kind(a: Any, b: Any) -> bool:
+    """Whether two containers, or two composites of any static shape, are of one class."""
+    return a is b or (dataclasses.is_dataclass(a) and not isinstance(a, type) and type(a) is type(b))
 
 
 def _name(structure: tree.Structure) -> str:

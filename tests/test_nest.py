@@ -89,6 +89,13 @@ def test_structures_that_are_alike() -> None:
     nest.assert_same_structure({"a": 1}, collections.OrderedDict(a=1))
 
 
+def test_composites_of_any_size_are_alike() -> None:
+    short, long = df.ragged.constant([[1]]), df.ragged.constant([[1, 2], [3]])
+    nest.assert_same_structure(short, long, expand_composites=True)
+    with pytest.raises(DTypeError, match="differ"):
+        nest.assert_same_structure(short, SPARSE, expand_composites=True)
+
+
 CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
     "no function": (lambda: nest.map_structure(3, [1]), DTypeError, "got: 3", "the function first"),
     "no structure": (

@@ -65,6 +65,11 @@ class TensorSpec(DenseSpec):
         """The spec of an existing tensor or array."""
         return cls(tensor.shape, tensor.dtype, name)
 
+    @classmethod
+    def from_spec(cls, spec: HasSpec, name: str | None = None) -> TensorSpec:
+        """A spec with the shape and dtype of another; ``name``, or else the name of the other."""
+        return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
+
     @property
     def rank(self) -> int:
         return self.shape.rank

@@ -21,6 +21,24 @@ if TYPE_CHECKING:
     from dualflow.data.stage import AUTOTUNE as AUTOTUNE
     from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
     from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
+    from dualflow.data.transformations import Counter as Counter
+    from dualflow.data.transformations import RandomDataset as RandomDataset
+    from dualflow.data.transformations import bucket_by_sequence_length as bucket_by_sequence_length
+    from dualflow.data.transformations import choose_from_datasets as choose_from_datasets
+    from dualflow.data.transformations import enumerate_dataset as enumerate_dataset
+    from dualflow.data.transformations import get_structure as get_structure
+    from dualflow.data.transformations import group_by_window as group_by_window
+    from dualflow.data.transformations import ignore_errors as ignore_errors
+    from dualflow.data.transformations import load as load
+    from dualflow.data.transformations import map_and_batch as map_and_batch
+    from dualflow.data.transformations import parallel_interleave as parallel_interleave
+    from dualflow.data.transformations import sample_from_datasets as sample_from_datasets
+    from dualflow.data.transformations import save as save
+    from dualflow.data.transformations import scan as scan
+    from dualflow.data.transformations import shuffle_and_repeat as shuffle_and_repeat
+    from dualflow.data.transformations import take_while as take_while
+    from dualflow.data.transformations import unbatch as unbatch
+    from dualflow.data.transformations import unique as unique
 
 _publish(
     globals(),
@@ -34,5 +52,10 @@ _publish(
         "dualflow.data.optional": "Optional",
         "dualflow.data.options": "AutoShardPolicy DistributeOptions",
         "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
+        "dualflow.data.transformations": (
+            "Counter RandomDataset bucket_by_sequence_length choose_from_datasets enumerate_dataset "
+            "get_structure group_by_window ignore_errors load map_and_batch parallel_interleave "
+            "sample_from_datasets save scan shuffle_and_repeat take_while unbatch unique"
+        ),
     },
 )

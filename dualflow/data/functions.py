@@ -10,13 +10,14 @@ from typing import Any, Final
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.core.tree import Structure, unflatten
 from dualflow.data.captured import captured
 from dualflow.data.element import (
     AbstractDataset,
     DatasetSpec,
     ElementLayout,
     Item,
+    flatten_element,
     layout_of_spec,
     leaf_array,
     leaf_spec,
@@ -238,14 +239,11 @@ class ElementFunction:
 
 
 def flatten_result(result: Any) -> tuple[list[Any], Structure]:
-    """The leaves of a function's result, and its structure with tuples for lists."""
-    leaves, structure = flatten(result, is_leaf=lambda x: isinstance(x, AbstractDataset))
-    return leaves, _without_lists(structure)
+    """The leaves of a function's result, and its structure.
 
-
-def _without_lists(structure: Structure) -> Structure:
-    kind = tuple if structure.kind is list else structure.kind
-    return Structure(kind, structure.keys, tuple(map(_without_lists, structure.children)))
+    A list is a tuple, and a list inside of the result is a leaf, which becomes a tensor.
+    """
+    return flatten_element(tuple(result) if isinstance(result, list) else result)
 
 
 def _spec_of(leaf: Any) -> Any:

@@ -41,7 +41,7 @@ def _tensor_kernel(*arrays: Array, function: Callable[..., Any], specs: Specs) -
 
 def _array_kernel(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
-        results = _result_sequence(function, function(*[a.copy() for a in arrays]), len(specs))
+        results = _result_sequence(function, function(*[a.copy()[()] for a in arrays]), len(specs))
     converted = [_checked_array(function, x, spec) for x, spec in zip(results, specs, strict=True)]
     return tuple([_copied(function, x, spec) for x, spec in zip(converted, specs, strict=True)])
 

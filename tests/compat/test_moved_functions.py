@@ -45,3 +45,13 @@ def test_rank_assertions_take_data_before_their_message() -> None:
     ):
         with pytest.raises(ValueError, match="of the image"):
             check()
+
+
+def test_a_tensor_of_a_tuple_is_computed_after_the_control_inputs_and_the_other_tensors() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        count, other = v1.Variable(0), v1.Variable(0)
+        (total,) = v1.tuple([v1.constant(1)], "first", [v1.assign_add(count, 5)])
+        one, _ = df.tuple([v1.constant(1), v1.assign(other, 7)])
+        session.run(v1.global_variables_initializer())
+        session.run([total, one])
+        assert session.run([count, other]) == [5, 7]

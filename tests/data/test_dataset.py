@@ -188,6 +188,12 @@ def test_a_list_that_a_function_returns_is_a_tuple() -> None:
     assert elements(Dataset.range(2).map(lambda x: [x, -x])) == [(0, 0), (1, -1)]
 
 
+def test_a_list_inside_of_a_result_is_a_tensor() -> None:
+    dataset = Dataset.range(2).map(lambda x: (x, [x, -x]))
+    assert dataset.element_spec[1] == df.TensorSpec([2], df.int64)
+    assert [pair.tolist() for _, pair in dataset.as_numpy_iterator()] == [[0, 0], [1, -1]]
+
+
 def test_python_runs_for_each_element_in_py_function() -> None:
     received = []
 

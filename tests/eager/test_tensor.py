@@ -280,6 +280,13 @@ def test_masked_elements_are_refused(use):
         use(MASKED)
 
 
+def test_a_numpy_function_gets_numpys_scalars(mode):
+    """As TensorFlow calls them in graphs: an array of strings without axes is of no use to Python."""
+    text = mode(lambda x: df.numpy_function(lambda s: s.decode().upper(), [x], df.string))(df.constant("a"))
+    is_float = mode(lambda x: df.numpy_function(lambda n: type(n) is np.float32, [x], df.bool))
+    assert (text.numpy(), bool(is_float(df.constant(1.0)))) == (b"A", True)
+
+
 def test_a_masked_array_without_masked_elements_is_an_array():
     assert df.constant(np.ma.array([1.0, 2.0])).numpy().tolist() == [1.0, 2.0]
     assert df.constant(MASKED[:1]).numpy().tolist() == [1.0]

@@ -80,6 +80,7 @@ sparse_to_indicator          sparse.to_indicator
 sparse_transpose             sparse.transpose
 svd                          linalg.svd
 tensor_scatter_sub           tensor_scatter_nd_sub
+tuple                        tuple  tensors name control_inputs
 unsorted_segment_max         math.unsorted_segment_max
 unsorted_segment_mean        math.unsorted_segment_mean
 unsorted_segment_min         math.unsorted_segment_min

@@ -1,38 +1,14 @@
-"""Functions that return their tensors unchanged."""
+"""Functions that return their tensor unchanged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.ops.conversion import identity
-from dualflow.ops.static import tensor_list
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
-
-
-def tuple(
-    tensors: Sequence[Any], control_inputs: Sequence[Any] | None = None, name: str | None = None
-) -> list[Any]:
-    """The tensors themselves; None stays None. Ops run in the order in which they are written.
-
-    Args:
-        tensors: a list of tensors or None.
-        control_inputs: ignored: ops run in program order.
-
-    Returns:
-        A list of the tensors.
-
-    Raises:
-        DTypeError: an entry can't become a tensor.
-
-    >>> import dualflow as df
-    >>> df.tuple([df.constant(1), None])[0].numpy()
-    np.int32(1)
-    """
-    return [None if x is None else identity(x) for x in tensor_list(tensors, "tensors")]
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:

@@ -51,7 +51,8 @@ def parse_example(
     """The features of a batch of serialised ``Example`` messages.
 
     Args:
-        serialized: a vector of strings, such as a batch of a TFRecordDataset.
+        serialized: a vector of strings, such as a batch of a TFRecordDataset; or one string, whose features
+            have no axis of the batch.
         features: how each feature is parsed, by name; others are skipped.
         example_names, name: ignored; as in TensorFlow.
 
@@ -74,10 +75,10 @@ def parse_example(
     [[1, 2], [5, 6]]
     """
     strings = of_strings(serialized, "parse_example")
-    if len(strings.shape) != 1:
+    if len(strings.shape) > 1:
         raise InvalidArgumentError(
-            f"parse_example takes a vector of strings, not the shape {strings.shape}; parse_single_example "
-            "takes one."
+            f"parse_example takes a vector of strings, or one, not the shape {strings.shape}; reshape it to "
+            "[-1]."
         )
     return _parsed(strings, features)
 

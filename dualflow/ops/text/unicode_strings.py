@@ -169,10 +169,20 @@ def _checked(encoding: Any, errors: Any, replacement: Any, encodings: Sequence[s
     if not _is_code_point(point):
         raise InvalidArgumentError(f"replacement_char is a code point of Unicode, not {point}.")
     return {
-        "encoding": one_of(encoding, encodings, "the encoding"),
+        "encoding": one_of(_standard_name(encoding, encodings), encodings, "the encoding"),
         "errors": one_of(errors, _ERRORS, "errors"),
         "replacement": point,
     }
+
+
+def _standard_name(encoding: Any, encodings: Sequence[str]) -> Any:
+    """The one of ``encodings`` that has the same letters and digits, as "us ascii" has; else ``encoding``."""
+    names = {_words(name): name for name in encodings}
+    return names.get(_words(encoding), encoding) if isinstance(encoding, str) else encoding
+
+
+def _words(encoding: str) -> str:
+    return "".join(filter(str.isalnum, encoding)).upper()
 
 
 def unicode_decode(

@@ -161,11 +161,11 @@ CASES = {
         DTypeError,
         r"\[1\] to a tensor of dtype string",
     ),
-    "one to parse": (
-        lambda: io.parse_example(one(1), {"a": INT}),
+    "rows to parse": (
+        lambda: io.parse_example([[one(1)]], {"a": INT}),
         InvalidArgumentError,
         "a vector",
-        "parse_single_ex",
+        "reshape it",
     ),
     "several to parse": (
         lambda: io.parse_single_example([one(1)], {"a": INT}),

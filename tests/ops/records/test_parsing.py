@@ -63,6 +63,11 @@ def test_a_batch_has_tensorflows_values() -> None:
     assert plain(io.parse_example(records(), FEATURES)) == EXPECTED
 
 
+def test_one_string_is_parsed_without_an_axis_of_the_batch() -> None:
+    one = records()[0]
+    assert plain(io.parse_example(one, FEATURES)) == plain(io.parse_single_example(one, FEATURES))
+
+
 def test_a_traced_function_and_a_dataset_parse_the_same() -> None:
     parse = df.function(lambda data: io.parse_example(data, FEATURES))
     assert plain(parse(df.constant(records()))) == EXPECTED

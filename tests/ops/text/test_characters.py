@@ -83,6 +83,12 @@ def test_control_characters_are_replaced_on_request():
     assert S.unicode_transcode("a\n\tb", "UTF-8", "UTF-8", **options).numpy() == b"a--b"
 
 
+@pytest.mark.parametrize("encoding", ["us ascii", "utf8", "UTF_16BE"])
+def test_names_of_encodings_are_compared_by_letters_and_digits(encoding):
+    data = "ab".encode(encoding.replace(" ", "-"))
+    assert S.unicode_decode(data, encoding).numpy().tolist() == [97, 98]
+
+
 @pytest.mark.parametrize("encoding", ["US-ASCII", "ISO-8859-1"])
 def test_single_byte_encodings_are_decoded(encoding):
     expected = 233 if encoding == "ISO-8859-1" else 65533
