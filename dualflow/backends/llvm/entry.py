@@ -293,11 +293,11 @@ class Entry:
         unit.kernels.append(EmittedKernel(f"k{len(unit.kernels)}", statement, lanes, unit.launches))
         launch, _ = kernels[0]
         memory = unit.scratch.reserve_for_kernel(launch, lanes, unit.threads)
-        if unit.plan.has_dynamic_sizes and memory.starts:
-            self.allocate(memory.buffer, [unit.scratch.nbytes], statement.node)
         partials = (0, launch.total * launch.partial_size - 1)
-        for launch, text in kernels:
-            self._run(statement, launch, text, lanes, memory, partials)
+        allocates = unit.plan.has_dynamic_sizes and memory.starts
+        with self._if_allocated(unit.scratch.nbytes, statement.node) if allocates else nullcontext():
+            for launch, text in kernels:
+                self._run(statement, launch, text, lanes, memory, partials)
 
     def _run(
         self,
@@ -378,14 +378,24 @@ class Entry:
             b.store(nbytes, self.params, size_param)
             self.fail_if(new.cast(I64).eq(0), ALLOCATION_FAILED, node)
 
-    def scratch(self, nbytes: int, node: Node) -> tuple[int, int]:
-        """Reserve scratch memory for a call: its buffer and byte offset."""
-        plan, unit = self.unit.plan, self.unit
-        start = unit.scratch.reserve(nbytes)
-        if not unit.plan.has_dynamic_sizes:
-            return unit.scratch.buffer, start
-        self.allocate(plan.workspace, [nbytes], node)
-        return plan.workspace, start
+    @contextmanager
+    def scratch(self, nbytes: int, node: Node) -> Iterator[tuple[int, int]]:
+        """Emit a block that has scratch memory for a call: its buffer and byte offset.
+
+        If the memory can't be allocated, the block doesn't run, and ``node`` fails.
+        """
+        scratch = self.unit.scratch
+        start = scratch.reserve(nbytes)
+        allocates = self.unit.plan.has_dynamic_sizes
+        with self._if_allocated(nbytes, node) if allocates else nullcontext():
+            yield scratch.buffer, start
+
+    @contextmanager
+    def _if_allocated(self, nbytes: int, node: Node) -> Iterator[None]:
+        """Emit the allocation of ``nbytes`` of scratch memory, and a block that runs if it succeeds."""
+        self.allocate(self.unit.plan.workspace, [nbytes], node)
+        with self.builder.if_then(self.builder.load(self.status, 0, I64).eq(0)):
+            yield
 
     def param(self, value: int) -> EmittedValue:
         return self.builder.load(self.params, self.unit.table.append(value), I64)

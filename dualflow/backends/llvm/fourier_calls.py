@@ -29,8 +29,6 @@ def write_fourier(entry: Entry, call: CallRoutine) -> None:
     bits = unit.module.vector_bits
     middle_bytes = count * columns * rows * 2 * part.size
     strip_bytes = max(columns, rows) * 2 * lanes * part.size
-    buffer, start = entry.scratch(middle_bytes + strip_bytes * unit.threads, node)
-    middle, scratch = Layout(buffer, start // part.size, ()), (buffer, strip_bytes, start + middle_bytes)
     parts, levels = middle_bytes / part.size, math.log2(columns * rows)
     unit.work_ns += unit.costs.addition_ns * _ADDITIONS_PER_PART * parts * levels
     if unit.threads > 1:
@@ -45,8 +43,10 @@ def write_fourier(entry: Entry, call: CallRoutine) -> None:
         entry.call_kernel(routine, total, chunk, [strips, length, transforms, *buffers, *scratch, 0])
 
     of_columns, of_rows = (f(part, lanes, inverse, bits) for f in (columns_routine, rows_routine))
-    transform(of_columns, columns, rows, (_in_parts(source), *column_tables, middle))
-    transform(of_rows, rows, columns, (middle, *row_tables, _in_parts(out)))
+    with entry.scratch(middle_bytes + strip_bytes * unit.threads, node) as (buffer, start):
+        middle, scratch = Layout(buffer, start // part.size, ()), (buffer, strip_bytes, start + middle_bytes)
+        transform(of_columns, columns, rows, (_in_parts(source), *column_tables, middle))
+        transform(of_rows, rows, columns, (middle, *row_tables, _in_parts(out)))
 
 
 def _in_parts(layout: Layout) -> Layout:

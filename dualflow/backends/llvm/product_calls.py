@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.product import shared_batch
@@ -17,6 +18,7 @@ from dualflow.sizes.symbolic_sizes import typical
 
 _NO_ADDRESS = 0
 """The function of a step until the program is linked; see ``Unit.set_callee``."""
+_NO_SCRATCH = 0, 0
 
 
 def write_product(entry: Entry, product: Multiply) -> None:
@@ -42,15 +44,20 @@ def write_product(entry: Entry, product: Multiply) -> None:
         return
     if uses_own_gemm():
         function, calls = products.gemm.source(), _own_gemm_calls(products, unit.threads)
-        scratch = _scratch(entry, products, calls[0][1], node)  # all calls have the same blocks and scratch
+        memory = _scratch(entry, products, calls[0][1], node)  # all calls have the same blocks and scratch
     else:
-        function, calls, scratch = blas_function(products.char), [(1, products.blas_parameters())], (0, 0)
+        function, calls, memory = (
+            blas_function(products.char),
+            [(1, products.blas_parameters())],
+            nullcontext(_NO_SCRATCH),
+        )
         unit.addresses |= blas_symbols()
-    for enabled, parameters in calls:
-        words = [_NO_ADDRESS, *products.step_parameters(scratch, parameters, enabled)]
-        index = entry.step(StepKind.PRODUCT, words)
-        unit.set_callee(index, function)
-        unit.routines.append(index + FUNCTION)
+    with memory as scratch:
+        for enabled, parameters in calls:
+            words = [_NO_ADDRESS, *products.step_parameters(scratch, parameters, enabled)]
+            index = entry.step(StepKind.PRODUCT, words)
+            unit.set_callee(index, function)
+            unit.routines.append(index + FUNCTION)
 
 
 def _own_gemm_calls(products: ProductBatch, threads: int) -> list[tuple[int, list[int]]]:
@@ -65,9 +72,9 @@ def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> 
     unit = entry.unit
     unit.use_threads()
     parameters = products.split_parameters(unit.threads)
-    scratch = entry.scratch(parameters[BatchField.THREAD_SCRATCH] * unit.threads, node)
-    words = [_NO_ADDRESS, *products.split_step_parameters(scratch, parameters)]
-    index = entry.step(StepKind.PRODUCT, words)
+    with entry.scratch(parameters[BatchField.THREAD_SCRATCH] * unit.threads, node) as scratch:
+        words = [_NO_ADDRESS, *products.split_step_parameters(scratch, parameters)]
+        index = entry.step(StepKind.PRODUCT, words)
     unit.set_callee(index, shared_batch.routine())
     first_parameter = index + FUNCTION + len(words) - len(parameters)  # the parameters end the step
     product = first_parameter + BatchField.PRODUCT
@@ -75,8 +82,10 @@ def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> 
     unit.routines.append(product)
 
 
-def _scratch(entry: Entry, products: ProductBatch, parameters: Sequence[int], node: Node) -> tuple[int, int]:
-    """Reserve the scratch memory of the backend's own routine; marks the program parallel."""
+def _scratch(
+    entry: Entry, products: ProductBatch, parameters: Sequence[int], node: Node
+) -> AbstractContextManager[tuple[int, int]]:
+    """Emit a block with the scratch memory of the backend's own routine; marks the program parallel."""
     unit = entry.unit
     if unit.threads > 1 and typical(parameters[Field.BLOCKS]) > 1:
         unit.use_threads()

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from forked_programs import run_forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,6 +250,31 @@ def test_an_impossible_size_raises_and_variables_hold_what_eager_code_assigned(s
     assert (v.numpy(), w.numpy()) == (3.0, 1.0)
     f(df.constant(3, df.int64 if size > 1 << 31 else df.int32))
     assert (v.numpy(), w.numpy()) == (5.0, 3.0)
+
+
+NO_SCRATCH_MEMORY = """
+import dualflow as df
+
+programs = {
+    "partial sums": lambda n: df.reduce_sum(df.ones([n, n])),
+    "a row": lambda n: df.reduce_sum(df.nn.softmax(df.broadcast_to(df.ones([2, 1]), [2, n * 1024]))),
+}
+for name, program in programs.items():
+    f = df.function(program)
+    for n in (3, 1 << 30, 5):
+        try:
+            print(name, n, f(df.constant(n, df.int64)).shape)
+        except df.errors.ResourceExhaustedError:
+            print(name, n, "no memory")
+"""
+
+
+def test_a_kernel_without_scratch_memory_does_not_run():
+    """In a process of its own, which an invalid access would end."""
+    ran = run_forked(["-c", NO_SCRATCH_MEMORY])
+    assert ran.returncode == 0, ran.stderr
+    outcomes = ("3 ()", "1073741824 no memory", "5 ()")
+    assert ran.stdout.splitlines() == [f"{name} {o}" for name in ("partial sums", "a row") for o in outcomes]
 
 
 def test_sizes_that_do_not_fit_together_are_an_error():
