@@ -165,9 +165,9 @@ class _Rebuild:
 def _in_order_of_use(nodes: Sequence[Node], results: Sequence[Value]) -> Sequence[Node]:
     """The nodes of a group that compute its ``results``, in the order of a depth-first walk from these.
 
-    The order depends on nothing but the expressions, so that traces with other sizes, and other functions with
-    these expressions, have the same kernels. Nodes that may fail keep the order of the trace, in which the
-    first failure is the error.
+    The order depends on nothing but the expressions, so that traces with other sizes, and other functions
+    with these expressions, have the same kernels. Nodes that may fail keep the order of the trace, in which
+    the first failure is the error.
     """
     if any(map(may_fail, nodes)):
         return nodes
@@ -351,7 +351,7 @@ def _recipes(
 
 
 def _transfer_cost(value: Value, costs: CostModel) -> float:
-    """The cost of writing an element for another kernel, and reading it there: small arrays stay in a cache."""
+    """The cost of writing an element for another kernel, and reading it there; small arrays stay cached."""
     if typical(math.prod(sizes(value))) < MIN_ELEMENTS:
         return costs.load_cost + costs.store_cost
     return costs.through_memory(value.spec.dtype.size)
