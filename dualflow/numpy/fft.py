@@ -13,6 +13,7 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from dualflow.numpy.operands import axes_in_order, reject_unsupported, tensor, to
 from dualflow.ops.complex_numbers import conj
+from dualflow.ops.docstrings import documented
 from dualflow.ops.signal import fourier
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
@@ -38,6 +39,24 @@ __all__ = [
     "rfftn",
 ]
 _NARROW: Final = (float16, float32, complex64)
+_AXIS: Final = """Returns:
+    A {kind} tensor with the shape of ``a``, but {size} along ``axis``;
+    {dtype}.
+
+Raises:
+    InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
+"""
+_AXES: Final = """Returns:
+    A {kind} tensor with the shape of ``a``, but ``s`` along ``axes``{last};
+    {dtype}.
+
+Raises:
+    InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+        of range or occurs twice, or ``norm`` is another word.
+"""
+_COMPLEX: Final = {"kind": "complex", "dtype": "the dtype is as for :func:`fft`"}
+_REAL: Final = {"kind": "real", "dtype": "float32 for complex64, else float64"}
+_HALF: Final = ", where the last one has ``s[-1] // 2 + 1``"
 
 
 def _signal(a: Any, of_reals: bool) -> Any:
@@ -104,16 +123,11 @@ def fft(
     return _transform_axis("fft", a, n, axis, norm, out)
 
 
+@documented(_AXIS, **_COMPLEX, size="``n``")
 def ifft(
     a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
 ) -> Tensor:
     """The inverse of :func:`fft` along ``axis``.
-
-    Returns:
-        A complex tensor with the shape of ``a``, but ``n`` along ``axis``; the dtype is as for :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.ifft([0, 2, 0, 2]).numpy()
@@ -122,6 +136,7 @@ def ifft(
     return _transform_axis("ifft", a, n, axis, norm, out)
 
 
+@documented(_AXIS, **_COMPLEX, size="``n // 2 + 1``")
 def rfft(
     a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
 ) -> Tensor:
@@ -132,13 +147,6 @@ def rfft(
     Args:
         a: real numbers of one axis or more.
 
-    Returns:
-        A complex tensor with the shape of ``a``, but ``n // 2 + 1`` along ``axis``; the dtype is as for
-        :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
-
     >>> import dualflow as df
     >>> df.numpy.fft.rfft([1.0, 0.0, -1.0, 0.0]).numpy()
     array([0.+0.j, 2.+0.j, 0.+0.j])
@@ -146,6 +154,7 @@ def rfft(
     return _transform_axis("rfft", a, n, axis, norm, out)
 
 
+@documented(_AXIS, **_REAL, size="``n``")
 def irfft(
     a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
 ) -> Tensor:
@@ -154,12 +163,6 @@ def irfft(
     Args:
         n: the size of the result along the axis; ``2 * (size - 1)`` by default.
 
-    Returns:
-        A real tensor with the shape of ``a``, but ``n`` along ``axis``; float32 for complex64, else float64.
-
-    Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
-
     >>> import dualflow as df
     >>> df.numpy.fft.irfft([0, 2, 0]).numpy()
     array([ 1.,  0., -1.,  0.])
@@ -167,6 +170,7 @@ def irfft(
     return _transform_axis("irfft", a, n, axis, norm, out)
 
 
+@documented(_AXIS, **_REAL, size="``n``")
 def hfft(
     a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
 ) -> Tensor:
@@ -174,12 +178,6 @@ def hfft(
 
     Args:
         n: the size of the result along the axis; ``2 * (size - 1)`` by default.
-
-    Returns:
-        A real tensor with the shape of ``a``, but ``n`` along ``axis``; float32 for complex64, else float64.
-
-    Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.hfft([1, 2, 3]).numpy()
@@ -190,6 +188,7 @@ def hfft(
     return irfft(conj(x), size, axis, _inverse_norm(norm), out)
 
 
+@documented(_AXIS, **_COMPLEX, size="``n // 2 + 1``")
 def ihfft(
     a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
 ) -> Tensor:
@@ -197,13 +196,6 @@ def ihfft(
 
     Args:
         a: real numbers of one axis or more.
-
-    Returns:
-        A complex tensor with the shape of ``a``, but ``n // 2 + 1`` along ``axis``; the dtype is as for
-        :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.ihfft([10.0, -2.0, -2.0, -2.0]).numpy()
@@ -243,6 +235,7 @@ def fft2(
     return _transform("fft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_COMPLEX, last="")
 def ifft2(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -255,13 +248,6 @@ def ifft2(
     Args:
         axes: two axes.
 
-    Returns:
-        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
-
     >>> import dualflow as df
     >>> df.numpy.fft.ifft2([[10, -2], [-4, 0]]).numpy().tolist()
     [[(1+0j), (2+0j)], [(3+0j), (4+0j)]]
@@ -269,6 +255,7 @@ def ifft2(
     return _transform("ifft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_COMPLEX, last=_HALF)
 def rfft2(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -284,14 +271,6 @@ def rfft2(
         a: real numbers of two axes or more.
         axes: two axes.
 
-    Returns:
-        A complex tensor with the shape of ``a``, but ``s`` along ``axes``, where the last one has ``s[-1] //
-        2 + 1``; the dtype is as for :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
-
     >>> import dualflow as df
     >>> df.numpy.fft.rfft2([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
@@ -299,6 +278,7 @@ def rfft2(
     return _transform("rfft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_REAL, last="")
 def irfft2(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -312,13 +292,6 @@ def irfft2(
         s: the sizes of the result along ``axes``; by default those of ``a``, the last one ``2 * (size - 1)``.
         axes: two axes.
 
-    Returns:
-        A real tensor with the shape of ``a``, but ``s`` along ``axes``; float32 for complex64, else float64.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
-
     >>> import dualflow as df
     >>> df.numpy.fft.irfft2([[10, -2], [-4, 0]]).numpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -326,6 +299,7 @@ def irfft2(
     return _transform("irfft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_COMPLEX, last="")
 def fftn(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -335,13 +309,6 @@ def fftn(
 ) -> Tensor:
     """The discrete Fourier transform over several axes; see :func:`fft`.
 
-    Returns:
-        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
-
     >>> import dualflow as df
     >>> df.numpy.fft.fftn([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
@@ -349,6 +316,7 @@ def fftn(
     return _transform("fft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_COMPLEX, last="")
 def ifftn(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -358,13 +326,6 @@ def ifftn(
 ) -> Tensor:
     """The inverse of :func:`fftn`.
 
-    Returns:
-        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
-
     >>> import dualflow as df
     >>> df.numpy.fft.ifftn([[10, -2], [-4, 0]]).numpy().tolist()
     [[(1+0j), (2+0j)], [(3+0j), (4+0j)]]
@@ -372,6 +333,7 @@ def ifftn(
     return _transform("ifft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_COMPLEX, last=_HALF)
 def rfftn(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -386,14 +348,6 @@ def rfftn(
     Args:
         a: real numbers of one axis or more.
 
-    Returns:
-        A complex tensor with the shape of ``a``, but ``s`` along ``axes``, where the last one has ``s[-1] //
-        2 + 1``; the dtype is as for :func:`fft`.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
-
     >>> import dualflow as df
     >>> df.numpy.fft.rfftn([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
@@ -401,6 +355,7 @@ def rfftn(
     return _transform("rfft", a, s, axes, norm, out)
 
 
+@documented(_AXES, **_REAL, last="")
 def irfftn(
     a: TensorLike,
     s: ShapeLike | None = None,
@@ -412,13 +367,6 @@ def irfftn(
 
     Args:
         s: the sizes of the result along ``axes``; by default those of ``a``, the last one ``2 * (size - 1)``.
-
-    Returns:
-        A real tensor with the shape of ``a``, but ``s`` along ``axes``; float32 for complex64, else float64.
-
-    Raises:
-        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
-            of range or occurs twice, or ``norm`` is another word.
 
     >>> import dualflow as df
     >>> df.numpy.fft.irfftn([[10, -2], [-4, 0]]).numpy().tolist()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.comparison import equal
+from dualflow.ops.docstrings import documented
 from dualflow.ops.selection import where
-from dualflow.ops.special_functions.scipy_kernels import SpecialFunction, apply, between, by_scipy
+from dualflow.ops.special_functions.scipy_kernels import OF_REALS, SpecialFunction, apply, between, by_scipy
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -21,6 +22,139 @@ def _by_itself(value: Any, x: Any) -> Any:
 
 
 _ANY, _POSITIVE = (between(-4, 4),), (between(0.5, 5),)
+
+
+@documented(OF_REALS)
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0.
+
+    >>> import dualflow as df
+    >>> df.math.bessel_i0([1.0]).numpy().round(4)
+    array([1.2661], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_i0", x)
+
+
+@documented(OF_REALS)
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
+    """``exp(-abs(x))`` times :func:`bessel_i0`, without overflow.
+
+    >>> import dualflow as df
+    >>> df.math.bessel_i0e([1.0]).numpy().round(4)
+    array([0.4658], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_i0e", x)
+
+
+@documented(OF_REALS)
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1.
+
+    >>> import dualflow as df
+    >>> df.math.bessel_i1([1.0]).numpy().round(4)
+    array([0.5652], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_i1", x)
+
+
+@documented(OF_REALS)
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
+    """``exp(-abs(x))`` times :func:`bessel_i1`, without overflow.
+
+    >>> import dualflow as df
+    >>> df.math.bessel_i1e([1.0]).numpy().round(4)
+    array([0.2079], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_i1e", x)
+
+
+@documented(OF_REALS)
+def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
+    """The Bessel function of the first kind, of order 0.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_j0([1.0]).numpy().round(4)
+    array([0.7652], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_j0", x)
+
+
+@documented(OF_REALS)
+def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
+    """The Bessel function of the first kind, of order 1.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_j1([1.0]).numpy().round(4)
+    array([0.4401], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_j1", x)
+
+
+@documented(OF_REALS)
+def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
+    """The Bessel function of the second kind, of order 0; ``-inf`` at 0, nan below.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_y0([1.0]).numpy().round(4)
+    array([0.0883], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_y0", x)
+
+
+@documented(OF_REALS)
+def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
+    """The Bessel function of the second kind, of order 1; ``-inf`` at 0, nan below.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_y1([1.0]).numpy().round(4)
+    array([-0.7812], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_y1", x)
+
+
+@documented(OF_REALS)
+def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
+    """The modified Bessel function of the second kind, of order 0; inf at 0, nan below.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_k0([1.0]).numpy().round(4)
+    array([0.421], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_k0", x)
+
+
+@documented(OF_REALS)
+def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
+    """``exp(x)`` times :func:`bessel_k0`, without underflow.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_k0e([1.0]).numpy().round(4)
+    array([1.1445], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_k0e", x)
+
+
+@documented(OF_REALS)
+def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
+    """The modified Bessel function of the second kind, of order 1; inf at 0, nan below.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_k1([1.0]).numpy().round(4)
+    array([0.6019], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_k1", x)
+
+
+@documented(OF_REALS)
+def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
+    """``exp(x)`` times :func:`bessel_k1`, without underflow.
+
+    >>> import dualflow as df
+    >>> df.math.special.bessel_k1e([1.0]).numpy().round(4)
+    array([1.6362], dtype=float32)
+    """
+    return apply(BESSEL, "bessel_k1e", x)
+
 
 BESSEL = by_scipy(
     "bessel_function",
@@ -62,255 +196,3 @@ BESSEL = by_scipy(
         ),
     },
 )
-
-
-def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.bessel_i0([1.0]).numpy().round(4)
-    array([1.2661], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_i0", x)
-
-
-def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """``exp(-abs(x))`` times :func:`bessel_i0`, without overflow.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.bessel_i0e([1.0]).numpy().round(4)
-    array([0.4658], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_i0e", x)
-
-
-def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.bessel_i1([1.0]).numpy().round(4)
-    array([0.5652], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_i1", x)
-
-
-def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """``exp(-abs(x))`` times :func:`bessel_i1`, without overflow.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.bessel_i1e([1.0]).numpy().round(4)
-    array([0.2079], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_i1e", x)
-
-
-def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the first kind, of order 0.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_j0([1.0]).numpy().round(4)
-    array([0.7652], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_j0", x)
-
-
-def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the first kind, of order 1.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_j1([1.0]).numpy().round(4)
-    array([0.4401], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_j1", x)
-
-
-def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the second kind, of order 0; ``-inf`` at 0, nan below.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_y0([1.0]).numpy().round(4)
-    array([0.0883], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_y0", x)
-
-
-def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the second kind, of order 1; ``-inf`` at 0, nan below.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_y1([1.0]).numpy().round(4)
-    array([-0.7812], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_y1", x)
-
-
-def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the second kind, of order 0; inf at 0, nan below.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_k0([1.0]).numpy().round(4)
-    array([0.421], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_k0", x)
-
-
-def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """``exp(x)`` times :func:`bessel_k0`, without underflow.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_k0e([1.0]).numpy().round(4)
-    array([1.1445], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_k0e", x)
-
-
-def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the second kind, of order 1; inf at 0, nan below.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_k1([1.0]).numpy().round(4)
-    array([0.6019], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_k1", x)
-
-
-def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """``exp(x)`` times :func:`bessel_k1`, without underflow.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
-
-    >>> import dualflow as df
-    >>> df.math.special.bessel_k1e([1.0]).numpy().round(4)
-    array([1.6362], dtype=float32)
-    """
-    return apply(BESSEL, "bessel_k1e", x)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.ops.arithmetic import square
 from dualflow.ops.comparison import equal
+from dualflow.ops.docstrings import documented
 from dualflow.ops.exponential import exp
 from dualflow.ops.powers import log
 from dualflow.ops.selection import where
-from dualflow.ops.special_functions.scipy_kernels import SpecialFunction, apply, between, by_scipy
+from dualflow.ops.special_functions.scipy_kernels import OF_REALS, SpecialFunction, apply, between, by_scipy
 from dualflow.ops.trigonometric import cos, sin
 
 if TYPE_CHECKING:
@@ -45,19 +46,9 @@ INTEGRAL = by_scipy(
 )
 
 
+@documented(OF_REALS)
 def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
     """Dawson's integral: ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to ``x``.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.dawsn([2.0]).numpy().round(4)
@@ -66,19 +57,9 @@ def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "dawsn", x)
 
 
+@documented(OF_REALS)
 def expint(x: TensorLike, name: str | None = None) -> Tensor:
     """The exponential integral: that of ``exp(t) / t`` up to ``x``, from ``-inf``.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.expint([2.0]).numpy().round(4)
@@ -87,19 +68,9 @@ def expint(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "expint", x)
 
 
+@documented(OF_REALS)
 def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
     """Fresnel's cosine integral: that of ``cos(pi t**2 / 2)`` from 0 to ``x``.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.fresnel_cos([2.0]).numpy().round(4)
@@ -108,19 +79,9 @@ def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "fresnel_cos", x)
 
 
+@documented(OF_REALS)
 def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
     """Fresnel's sine integral: that of ``sin(pi t**2 / 2)`` from 0 to ``x``.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.fresnel_sin([2.0]).numpy().round(4)
@@ -129,19 +90,9 @@ def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "fresnel_sin", x)
 
 
+@documented(OF_REALS)
 def spence(x: TensorLike, name: str | None = None) -> Tensor:
     """Spence's integral: that of ``log(t) / (1 - t)`` from 1 to ``x``; nan below 0.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.spence([2.0]).numpy().round(4)

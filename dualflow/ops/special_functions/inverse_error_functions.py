@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from dualflow.ops.arithmetic import square
+from dualflow.ops.docstrings import documented
 from dualflow.ops.exponential import exp
-from dualflow.ops.special_functions.scipy_kernels import SpecialFunction, apply, between, by_scipy
+from dualflow.ops.special_functions.scipy_kernels import OF_REALS, SpecialFunction, apply, between, by_scipy
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -39,19 +40,9 @@ INVERSE = by_scipy(
 )
 
 
+@documented(OF_REALS)
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose :func:`dualflow.math.erf` is ``x``, in (-1, 1); infinite at the ends, nan beyond.
-
-    Takes real numbers; integers become float32.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.erfinv([0.0, 0.5, 1.0]).numpy().round(4)
@@ -60,17 +51,9 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(INVERSE, "erfinv", x)
 
 
+@documented(OF_REALS)
 def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose :func:`dualflow.math.erfc` is ``x``, in (0, 2); infinite at the ends, nan beyond.
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.erfcinv([1e-30, 0.5]).numpy().round(4)
@@ -79,17 +62,9 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     return apply(INVERSE, "erfcinv", x)
 
 
+@documented(OF_REALS)
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     """The quantile function of the standard normal distribution, the inverse of ``ndtr``; nan outside [0, 1].
-
-    Args:
-        x: real numbers of any shape; integers become float32.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``; float32 for integers.
-
-    Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.ndtri([0.5, 0.975]).numpy().round(4)

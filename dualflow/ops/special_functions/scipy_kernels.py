@@ -6,7 +6,7 @@ SciPy's special functions take 60 ms to import, so the first of them that is com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,17 @@ from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
+
+OF_REALS: Final = """Args:
+    x: real numbers of any shape; integers become float32.
+
+Returns:
+    A tensor with the shape and dtype of ``x``; float32 for integers.
+
+Raises:
+    DTypeError: ``x`` holds complex numbers or strings.
+"""
+"""The sections of the docstring of a function of one operand."""
 
 
 class SpecialFunction(NamedTuple):
