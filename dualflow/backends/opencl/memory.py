@@ -87,7 +87,8 @@ class DeviceMemory:
                     raise
             if trims:
                 self.trim()
-        raise self.exhausted(f"{nbytes:,} bytes were requested for {purpose}")
+        limit = f", more than the {self.largest:,} of its largest buffer" if size > self.largest else ""
+        raise self.exhausted(f"{nbytes:,} bytes were requested for {purpose}{limit}")
 
     def _buffer(self, size: int) -> cl.Buffer:
         return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)

@@ -72,6 +72,32 @@ def test_values_and_gradients_are_those_of_the_host(f: Callable[[Any], Any]) -> 
     assert not any(call.startswith(("loop", "cond")) for call in host_calls)
 
 
+@pytest.mark.parametrize("dtype", [df.bool_, df.int8, df.float16, df.bfloat16, df.complex64], ids=str)
+def test_elements_of_any_dtype_and_shape_keep_their_bits(dtype: Any) -> None:
+    """Operands of host calls: empty ones, one element, rows of stacks, and views with strides."""
+
+    def on_host(x):
+        def reverse(array):
+            return (array[::-1] if array.ndim else array).copy()
+
+        return df.ensure_shape(df.numpy_function(reverse, [x], x.dtype), x.shape)
+
+    @df.function
+    def f(x, n):
+        y = x
+        for _ in df.range(n):
+            y = on_host(df.where(df.equal(y, x), y, x))
+        strided = on_host(df.transpose(y)[::-1])[1:] if y.shape.rank == 2 else y
+        return y, strided, df.map_fn(on_host, x) if x.shape.rank else x
+
+    for shape in ((), (0,), (2, 0), (3, 4)):
+        size = int(np.prod(shape))
+        x, n = df.cast(df.reshape(df.range(size) % 3, shape), dtype), df.constant(3)
+        for actual, expected in zip(f(x.gpu(), n), f(x, n), strict=True):
+            assert actual.shape == expected.shape
+            assert actual.numpy().tobytes() == expected.numpy().tobytes()
+
+
 @pytest.mark.parametrize("n", [0, 3])
 def test_a_tape_keeps_what_the_host_computes_in_each_of_any_number_of_iterations(n: int) -> None:
     """Random numbers, which the gradient can't compute again: a result with a row for each iteration."""
