@@ -346,6 +346,7 @@ if TYPE_CHECKING:
     from dualflow.ops.signal.fourier import ifftnd as ifftnd
     from dualflow.ops.signal.fourier import irfftnd as irfftnd
     from dualflow.ops.signal.fourier import rfftnd as rfftnd
+    from dualflow.ops.sparse.edit_distances import edit_distance as edit_distance
     from dualflow.ops.sparse.indexed_slices import IndexedSlices as IndexedSlices
     from dualflow.ops.sparse.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
@@ -431,6 +432,7 @@ _publish(
         "dualflow.ops.segments.joins": "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub",
         "dualflow.ops.segments.partitions": "dynamic_partition dynamic_stitch parallel_stack",
         "dualflow.ops.signal.fourier": "fftnd ifftnd irfftnd rfftnd",
+        "dualflow.ops.sparse.edit_distances": "edit_distance",
         "dualflow.ops.sparse.indexed_slices": "IndexedSlices IndexedSlicesSpec",
         "dualflow.ops.sparse.sparse_tensor": "SparseTensor SparseTensorSpec",
         "dualflow.ops.text.numbers": "as_string",

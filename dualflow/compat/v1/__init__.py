@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import dualflow
 from dualflow.compat.v1 import app as app
-from dualflow.compat.v1 import changed_functions, variable_updates
+from dualflow.compat.v1 import changed_functions, older_functions, variable_updates
 from dualflow.compat.v1 import data as data
 from dualflow.compat.v1 import flags as flags
 from dualflow.compat.v1 import gfile as gfile
@@ -201,6 +201,23 @@ where = with_name(changed_functions.where)
 while_loop = with_name(changed_functions.while_loop)
 zeros = with_name(changed_functions.zeros)
 zeros_like = with_name(dualflow.zeros_like, "tensor dtype name optimize")
+
+executing_eagerly_outside_functions = older_functions.executing_eagerly_outside_functions
+get_local_variable = older_functions.get_local_variable
+initialize_all_tables = older_functions.tables_initializer
+strings = Namespace(dualflow.strings, split=with_name(older_functions.strings_split))
+tables_initializer = older_functions.tables_initializer
+batch_gather = with_name(older_functions.batch_gather)
+clip_by_average_norm = with_name(older_functions.clip_by_average_norm)
+convert_to_tensor_or_sparse_tensor = with_name(older_functions.convert_to_tensor_or_sparse_tensor)
+setdiff1d = with_name(older_functions.setdiff1d)
+sparse_add = older_functions.sparse_add
+sparse_to_dense = with_name(older_functions.sparse_to_dense)
+string_split = with_name(older_functions.string_split)
+to_bfloat16 = with_name(older_functions.to_bfloat16)
+to_complex128 = with_name(older_functions.to_complex128)
+to_complex64 = with_name(older_functions.to_complex64)
+verify_tensor_all_finite = with_name(older_functions.verify_tensor_all_finite)
 
 
 _RANK_ASSERTIONS = ("assert_rank", "assert_rank_at_least", "assert_rank_in")

@@ -11,6 +11,7 @@ assert_integer               debugging.assert_integer
 assert_proper_iterable       debugging.assert_proper_iterable
 assert_same_float_dtype      debugging.assert_same_float_dtype
 assert_type                  debugging.assert_type
+batch_to_space_nd            batch_to_space
 betainc                      math.betainc
 bincount                     math.bincount
 check_numerics               debugging.check_numerics
@@ -30,6 +31,7 @@ fake_quant_with_min_max_vars  quantization.fake_quant_with_min_max_vars
 fake_quant_with_min_max_vars_gradient  quantization.fake_quant_with_min_max_vars_gradient
 fake_quant_with_min_max_vars_per_channel  quantization.*
 fake_quant_with_min_max_vars_per_channel_gradient  quantization.*
+extract_image_patches        image.extract_patches  images ksizes strides rates padding name sizes
 fft3d                        signal.fft3d
 ifft2d                       signal.ifft2d
 ifft3d                       signal.ifft3d
@@ -62,10 +64,13 @@ segment_sum                  math.segment_sum
 self_adjoint_eig             linalg.eigh
 self_adjoint_eigvals         linalg.eigvalsh
 space_to_depth               nn.space_to_depth  input block_size name data_format
+sparse_concat                sparse.concat  axis sp_inputs name
 sparse_fill_empty_rows       sparse.fill_empty_rows
 sparse_mask                  sparse.mask
 sparse_maximum               sparse.maximum
 sparse_minimum               sparse.minimum
+sparse_reduce_max            sparse.reduce_max  sp_input axis keepdims reduction_axes keep_dims
+sparse_reduce_sum            sparse.reduce_sum  sp_input axis keepdims reduction_axes keep_dims
 sparse_reorder               sparse.reorder
 sparse_reset_shape           sparse.reset_shape
 sparse_reshape               sparse.reshape
@@ -75,9 +80,13 @@ sparse_segment_sqrt_n        sparse.segment_sqrt_n  data indices segment_ids nam
 sparse_segment_sum           sparse.segment_sum  data indices segment_ids name num_segments sparse_gradient
 sparse_slice                 sparse.slice
 sparse_softmax               sparse.softmax
+sparse_split                 sparse.split
 sparse_tensor_dense_matmul   sparse.sparse_dense_matmul
 sparse_to_indicator          sparse.to_indicator
 sparse_transpose             sparse.transpose
+string_to_hash_bucket        strings.to_hash_bucket  string_tensor num_buckets name input
+string_to_hash_bucket_fast   strings.to_hash_bucket_fast
+string_to_hash_bucket_strong strings.to_hash_bucket_strong
 svd                          linalg.svd
 tensor_scatter_sub           tensor_scatter_nd_sub
 tuple                        tuple  tensors name control_inputs

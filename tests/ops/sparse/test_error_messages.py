@@ -21,6 +21,18 @@ DENSE = df.ones([3, 4])
 SLICES = df.IndexedSlices([[1.0]], [0])
 
 CASES = {
+    "distances of other numbers of axes": (
+        lambda: df.edit_distance(X, CUBE),
+        InvalidArgumentError,
+        "same number of axes",
+        "sparse.reshape",
+    ),
+    "distances of other dtypes": (
+        lambda: df.edit_distance(X, X.with_values([1, 2])),
+        DTypeError,
+        "float32 and int32",
+        "cast one",
+    ),
     "crosses of no inputs": (lambda: sparse.cross_hashed([]), InvalidArgumentError, "one or more inputs"),
     "a negative number of buckets": (
         lambda: sparse.cross_hashed([[[1]]], -1),
