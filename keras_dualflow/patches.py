@@ -15,6 +15,8 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.eager.replicas import INITIAL_VALUE, gathered_wholes
 from dualflow.train.shared_files import WRITE_ONCE
 from keras_dualflow.all_or_none import loading_all_or_none
@@ -273,6 +275,42 @@ def _change_optimizers(names: dict[str, Any]) -> None:
     optimizer._overwrite_model_variables_with_average_value = overwrite_with_averages
 
 
+def _standardize_in_traces(names: dict[str, Any]) -> None:
+    """Let a traced TextVectorization call a function for ``standardize`` with the tensor, as on TensorFlow.
+
+    On other backends Keras calls it with an array of NumPy, which a traced tensor isn't.
+    """
+    layer = names["TextVectorization"]
+    apply_to_arrays = layer._apply_standardize_with_np_arrays
+
+    @functools.wraps(apply_to_arrays)
+    def apply(self: Any, inputs: Any) -> Any:
+        is_traced = _holds_strings(inputs) and not hasattr(inputs, "numpy")
+        return self._standardize(inputs) if is_traced else apply_to_arrays(self, inputs)
+
+    layer._apply_standardize_with_np_arrays = apply
+
+
+def _slice_strings(names: dict[str, Any]) -> None:
+    """Let ``fit`` and ``predict`` take tensors of strings, whose arrays hold objects, which Keras refuses."""
+    convert, sliceable = names["convert_to_sliceable"], names["NumpySliceable"]
+    map_structure = import_module("keras.src.tree").map_structure
+
+    def converted(x: Any, target_backend: str | None) -> Any:
+        return sliceable(np.asarray(x)) if _holds_strings(x) else convert(x, target_backend)
+
+    @functools.wraps(convert)
+    def convert_to_sliceable(arrays: Any, target_backend: str | None = None) -> Any:
+        return map_structure(lambda x: converted(x, target_backend), arrays)
+
+    names["convert_to_sliceable"] = convert_to_sliceable
+
+
+def _holds_strings(x: Any) -> bool:
+    """Whether ``x`` is a tensor of strings of dualflow."""
+    return bool(getattr(getattr(x, "dtype", None), "is_string", False))
+
+
 def _tensorflow_is_dualflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
     # two different defaults, so that the result is False if neither is imported
@@ -288,6 +326,9 @@ PATCHES: Final = {
         ("TensorBoard.summary", "keras_model_summary"), _write_with_dualflow
     ),
     "keras.src.export.onnx": Patch(("export_onnx",), _export_onnx),
+    "keras.src.layers.preprocessing.text_vectorization": Patch(
+        ("TextVectorization._apply_standardize_with_np_arrays",), _standardize_in_traces
+    ),
     "keras.src.losses.loss": Patch(
         ("scale_loss_for_distribution", "unscale_loss_for_distribution"), _scale_losses
     ),
@@ -307,6 +348,9 @@ PATCHES: Final = {
         ("LossScaleOptimizer.apply",), _sum_gradients("LossScaleOptimizer")
     ),
     "keras.src.saving.saving_api": Patch(("load_weights", "save_model", "save_weights"), _change_saving),
+    "keras.src.trainers.data_adapters.array_slicing": Patch(
+        ("convert_to_sliceable", "NumpySliceable"), _slice_strings
+    ),
     "keras.src.utils.backend_utils": Patch(
         (
             "DynamicBackend.__getattr__",

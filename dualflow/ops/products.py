@@ -15,6 +15,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.contraction_order import contraction_order
 from dualflow.ops.record import promote_together
 from dualflow.ops.static import ints, require_static_sizes, static_int
+from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -256,12 +257,39 @@ def _pair(a: Any, left: str, b: Any, right: str, kept: set[str]) -> tuple[Any, s
     shared = [*(a.shape[left.index(c)] for c in batch), *(b.shape[right.index(c)] for c in batch)]
     if not inner and all(type(size) is int for size in shared):  # a dynamic size of 1 would broadcast
         return _multiplied(a, left, b, right)
-    shapes = (*require_static_sizes(a.shape, "einsum"), *require_static_sizes(b.shape, "einsum"))
-    size = dict(zip(left + right, shapes, strict=True))
-    first = _matrices(a, left, batch, rows, inner, size)
-    second = _matrices(b, right, batch, inner, columns, size)
+    if not inner:
+        for x in (a, b):
+            require_static_sizes(x.shape, "einsum")
+    size = _sizes_by_label(a, left, b, right)
+    first = _matrices(_with_sizes(a, left, right, size), left, batch, rows, inner, size)
+    second = _matrices(_with_sizes(b, right, left, size), right, batch, inner, columns, size)
     labels = "".join(batch + rows + columns)
-    return reshape(matmul(first, second), [size[c] for c in labels]), labels
+    product = matmul(first, second)
+    is_reshaped = len(rows) != 1 or len(columns) != 1
+    return reshape(product, [size[c] for c in labels]) if is_reshaped else product, labels
+
+
+def _sizes_by_label(a: Any, left: str, b: Any, right: str) -> dict[str, Any]:
+    """The size of each label: a number where one of the tensors has it, else a scalar tensor."""
+    size: dict[str, Any] = {}
+    for label, static, dynamic in zip(
+        left + right, (*a.shape, *b.shape), (*axis_sizes(a), *axis_sizes(b)), strict=True
+    ):
+        if static is not None or label not in size:
+            size[label] = dynamic
+    return size
+
+
+def _with_sizes(x: Any, labels: str, others: str, size: dict[str, Any]) -> Any:
+    """``x``, reshaped to ``size`` along each dynamic axis that it shares with another tensor.
+
+    A reshape fails unless that size is its own: matrix products broadcast sizes of 1.
+    """
+    sizes = axis_sizes(x)
+    for axis, label in enumerate(labels):
+        if x.shape[axis] is None and label in others and size[label] is not sizes[axis]:
+            x = reshape(x, [*sizes[:axis], size[label], *sizes[axis + 1 :]])
+    return x
 
 
 def _multiplied(a: Any, left: str, b: Any, right: str) -> tuple[Any, str]:
@@ -282,5 +310,7 @@ def _matrices(
     order = [labels.index(c) for c in (*batch, *rows, *columns)]
     if order != sorted(order):
         x = transpose(x, order)
-    extents = [math.prod(size[c] for c in group) for group in (rows, columns)]
+    if len(rows) == len(columns) == 1:
+        return x
+    extents = [size[g[0]] if len(g) == 1 else math.prod(size[c] for c in g) for g in (rows, columns)]
     return reshape(x, [*(size[c] for c in batch), *extents])

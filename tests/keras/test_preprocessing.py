@@ -125,6 +125,20 @@ def test_sequences_have_the_requested_length_in_datasets_too(keras: Any) -> None
     np.testing.assert_array_equal(df.concat([*batches], 0), layer(TEXTS))
 
 
+def test_a_function_that_standardizes_texts_is_traced_in_datasets(keras: Any) -> None:
+    layer = keras.layers.TextVectorization(standardize=df.strings.lower, vocabulary=["cat", "the"])
+    dataset = df.data.Dataset.from_tensor_slices(["The CAT", "a cat"]).batch(2).map(layer)
+    assert [x.numpy().tolist() for x in dataset] == [[[3, 2], [1, 2]]]
+    assert layer(["The CAT"]).numpy().tolist() == [[3, 2]]
+
+
+def test_a_model_predicts_for_tensors_of_words(keras: Any) -> None:
+    words = keras.Input((1,), dtype="string", name="word")
+    lookup = keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot")
+    model = keras.Model({"word": words}, lookup(words))
+    assert model.predict({"word": df.constant([["b"], ["z"]])}, verbose=0).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
 def test_hashes_are_those_of_tensorflow(keras: Any) -> None:
     words = df.constant([["a"], ["b"], ["c"]])
     layers = keras.layers

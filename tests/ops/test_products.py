@@ -273,3 +273,27 @@ def test_whatever_order_einsum_is_requested_the_sums_are_the_same():
     inputs = operands("abc,cd,bd->a")
     plain, ordered = df.einsum("abc,cd,bd->a", *inputs), df.einsum("abc,cd,bd->a", *inputs, optimize="greedy")
     np.testing.assert_array_equal(plain.numpy(), ordered.numpy())
+
+
+ATTENTION = ("aecd,abcd->acbe", "acbe,aecd->abcd", "abc,cde->abde", "abcd,cde->abe", "bic,jbc->ij", "ac,bc->")
+
+
+@pytest.mark.parametrize("equation", ATTENTION)
+def test_products_of_dynamic_sizes_are_numpys_and_can_be_saved(equation, tmp_path):
+    sizes = dict(zip("abcdeij", (2, 3, 4, 5, 2, 3, 4), strict=True))
+    groups = equation.partition("->")[0].split(",")
+    x, y = (np.random.default_rng(0).standard_normal([sizes[c] for c in g]) for g in groups)
+    model = df.Module()
+    signature = [df.TensorSpec([None] * len(g), df.float64) for g in groups]
+    model.product = df.function(lambda x, y: df.einsum(equation, x, y), input_signature=signature)
+    df.saved_model.save(model, tmp_path / "model")
+    loaded = df.saved_model.load(tmp_path / "model")
+    for call in (model.product, loaded.product):
+        np.testing.assert_allclose(call(x, y), np.einsum(equation, x, y), rtol=1e-12, atol=1e-12)
+
+
+def test_a_shared_axis_of_a_matrix_product_does_not_broadcast():
+    signature = [df.TensorSpec([None, 2, None]), df.TensorSpec([None, None, 2])]
+    product = df.function(lambda x, y: df.einsum("bij,bji->bi", x, y), input_signature=signature)
+    with pytest.raises(df.errors.InvalidArgumentError, match="elements"):
+        product(df.ones([1, 2, 3]), df.ones([3, 3, 2]))
