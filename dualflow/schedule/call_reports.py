@@ -90,8 +90,9 @@ def check_results(
         InternalError: a result has another shape than machine code would read it by.
     """
     for shape, result in zip(shapes, results, strict=True):
-        if shape is not None and not shape.is_compatible_with(np.shape(result)):
-            raise unsafe(node, f"its NumPy kernel returned shape {np.shape(result)}, not {tuple(shape)}")
+        actual = np.shape(result)
+        if shape is not None and shape != actual and not shape.is_compatible_with(actual):
+            raise unsafe(node, f"its NumPy kernel returned shape {actual}, not {tuple(shape)}")
 
 
 def host_report(node: Node) -> PartReport:

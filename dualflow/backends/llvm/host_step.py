@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
-from dualflow.core.strided import strided
+from dualflow.core.strided import row_major, strided
 from dualflow.graph.effect_log import EffectLog, run_host_kernel
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_evaluation import with_numbers
@@ -105,7 +105,7 @@ def _own(result: Any, dtype: np.dtype[Any], inputs: Sequence[Array]) -> Array:
     """A result in row-major order, which shares no memory with the inputs."""
     array: Array = result
     if type(array) is not np.ndarray or array.dtype is not dtype or not array.flags.c_contiguous:
-        array = np.ascontiguousarray(result, dtype).reshape(np.shape(result))
+        array = row_major(np.asarray(result, dtype))
     if array.flags.owndata and not any(array is x or array is x.base for x in inputs):
         return array
     return array.copy() if any(np.may_share_memory(array, x) for x in inputs) else array

@@ -8,6 +8,7 @@ import numpy as np
 
 from dualflow.core.blas_threads import for_matrices
 from dualflow.core.exported import exported_as
+from dualflow.core.strided import row_major
 from dualflow.ops.linear_algebra.lapack import call, call_with_work, columns, integers, is_available
 
 
@@ -50,7 +51,7 @@ def lapack_inv(x: Any) -> Any:
     """
     if not is_available(x, "getrf", "getri"):
         return np.linalg.inv(x)
-    out = np.array(x, order="C")
+    out = row_major(x)
     size = x.shape[-1]
     with for_matrices(size * size):
         for at in np.ndindex(*x.shape[:-2]):
@@ -94,7 +95,7 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
     with for_matrices(size * size):
         for at in np.ndindex(*batch):
             # The transpose, which has the memory order of the matrix, has the same determinant.
-            factors, exchanged, info = _eliminated(np.array(x[at], order="C").T)
+            factors, exchanged, info = _eliminated(row_major(x[at]).T)
             if info:
                 sign[at], logarithm[at] = 0, -np.inf
                 continue
@@ -124,7 +125,7 @@ def lapack_solve(a: Any, b: Any) -> Any:
     size, width = sides.shape[-2:]
     if a.shape[-2:] != (size, size):
         return np.linalg.solve(a, b)  # which raises
-    out = np.swapaxes(np.array(np.swapaxes(sides, -1, -2), order="C"), -1, -2)
+    out = np.swapaxes(row_major(np.swapaxes(sides, -1, -2)), -1, -2)
     factored: dict[tuple[int, ...], tuple[Any, Any, int]] = {}
     with for_matrices(size * max(size, width)):
         for at in np.ndindex(*batch):
@@ -132,7 +133,7 @@ def lapack_solve(a: Any, b: Any) -> Any:
             index = tuple(i if d > 1 else 0 for i, d in zip(of_a, a.shape, strict=False))
             if index not in factored:
                 # Rows are the columns of the transpose, whose factors are no less good.
-                factored = {index: _eliminated(np.array(a[index], order="C").T)}
+                factored = {index: _eliminated(row_major(a[index]).T)}
             factors, exchanged, info = factored[index]
             if info:
                 raise np.linalg.LinAlgError

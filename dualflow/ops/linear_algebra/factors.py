@@ -11,6 +11,7 @@ import numpy as np
 
 from dualflow.core.blas_threads import for_matrices
 from dualflow.core.exported import exported_as
+from dualflow.core.strided import row_major
 from dualflow.ops.linear_algebra.lapack import (
     call,
     call_with_work,
@@ -36,7 +37,7 @@ def lapack_cholesky(x: Any) -> Any:
     """
     if not is_available(x, "potrf", "laset"):
         return np.linalg.cholesky(x)
-    out = np.array(x, order="C")
+    out = row_major(x)
     size = x.shape[-1]
     with for_matrices(size * size):
         for at in np.ndindex(*x.shape[:-2]):

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import blas
+from dualflow.core.strided import row_major
 
 SMALLEST: Final = 64
 """The least number of rows and columns for which LAPACK is called directly; NumPy handles smaller ones."""
@@ -78,7 +79,7 @@ def integers(count: int) -> Any:
 
 def columns(x: Any) -> Any:
     """A column-major copy of a matrix, as LAPACK requires it."""
-    return np.array(x, order="F")
+    return row_major(x.T).T
 
 
 def clear_below(x: Any) -> None:

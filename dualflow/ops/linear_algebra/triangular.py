@@ -33,6 +33,8 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     if a.shape[-2:] != (size, size):
         raise ValueError("the shapes do not fit")
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if a.ndim == b.ndim == 2:
+        return solve(a, b, lower)
     if a.ndim == 2:  # the columns of all right-hand sides at once
         columns_first = np.moveaxis(b, -2, 0)
         solution = solve(a, columns_first.reshape(size, int(np.prod(columns_first.shape[1:]))), lower)

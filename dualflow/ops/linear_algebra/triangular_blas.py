@@ -16,10 +16,11 @@ import numpy as np
 from dualflow.core import blas
 from dualflow.core.blas_threads import for_matrices
 from dualflow.core.exported import exported_as
+from dualflow.core.strided import row_major
 
 _NAMES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _SCALARS: Final = {"f": ctypes.c_float, "d": ctypes.c_double}
-_ROW_MAJOR, _LEFT, _AS_IT_IS, _ANY_DIAGONAL = 101, 141, 111, 131
+_ROW_MAJOR, _LEFT, _AS_IT_IS, _TRANSPOSED, _ANY_DIAGONAL = 101, 141, 111, 112, 131
 _UPPER, _LOWER = 121, 122
 
 
@@ -41,12 +42,15 @@ def solve(a: Any, b: Any, lower: bool) -> Any:
     routine = _routine(a.dtype.char)
     if routine is None:
         return _by_scipy(a, b, lower)
-    matrix, out = np.ascontiguousarray(a), np.array(b, order="C")
-    side = _UPPER, _LOWER
-    one = 1.0 if a.dtype.char in _SCALARS else np.ones(1, a.dtype).ctypes.data
-    sizes = (*out.shape, one, matrix.ctypes.data, len(matrix), out.ctypes.data, out.shape[1])
+    by_columns = a.flags.f_contiguous
+    matrix, out = a.T if by_columns else np.ascontiguousarray(a), row_major(b)
+    triangle = _LOWER if lower != by_columns else _UPPER
+    transposition = _TRANSPOSED if by_columns else _AS_IT_IS
+    one = np.ones(1, a.dtype)  # complex numbers are passed by their address
+    scale = 1.0 if a.dtype.char in _SCALARS else one.ctypes.data
+    sizes = (*out.shape, scale, matrix.ctypes.data, len(matrix), out.ctypes.data, out.shape[1])
     with for_matrices(max(matrix.size, out.size)):
-        routine(_ROW_MAJOR, _LEFT, side[lower], _AS_IT_IS, _ANY_DIAGONAL, *sizes)
+        routine(_ROW_MAJOR, _LEFT, triangle, transposition, _ANY_DIAGONAL, *sizes)
     return out
 
 
