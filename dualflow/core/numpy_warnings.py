@@ -17,7 +17,12 @@ import numpy as np
 _silent: Final = Context()
 _silent.run(np.seterr, all="ignore")
 
-quiet: Final = _silent.copy
+_kernels: Final = _silent.copy()
+
+set_for_kernels: Final = _kernels.run
+"""``set_for_kernels(function, *args)`` calls a function that sets a context variable for :data:`quiet`."""
+
+quiet: Final = _kernels.copy
 """``quiet().run(kernel, *arrays, **attrs)`` calls a kernel in a new context, since none can be reentered."""
 
 run_quietly: Final = _silent.run

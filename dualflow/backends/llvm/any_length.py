@@ -20,7 +20,7 @@ import numpy as np
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.entry import chunk_of
 from dualflow.backends.llvm.executable import Executable, heavy_call
-from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.llvm.runtime import block_allocator, threads
 from dualflow.backends.llvm.steps import HEADER, PFOR, POOL, RUN_STEPS
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.graph.ir import Graph
@@ -82,7 +82,7 @@ class AnyLength:
             ResourceExhaustedError: memory for the result can't be allocated.
         """
         try:
-            result = np.empty(shape, self._dtype)
+            result = block_allocator.empty(shape, self._dtype)
         except (MemoryError, ValueError) as error:
             raise out_of_memory(self._executable.inputs.name, error) from None
         params, launch, length = self._params.copy(), self._launch, result.size

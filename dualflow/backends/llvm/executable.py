@@ -13,6 +13,7 @@ import numpy as np
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
 from dualflow.backends.llvm.program_image import OTHER_SIZES, ProgramImage
+from dualflow.backends.llvm.runtime import block_allocator
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.locks import imported
@@ -306,7 +307,7 @@ class Executable:
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Memory for an output or an intermediate."""
-        return np.empty(shape, dtype)
+        return block_allocator.empty(shape, dtype)
 
     def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
         """Run a host kernel, and store its results in the buffer table."""

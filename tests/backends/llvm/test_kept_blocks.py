@@ -248,6 +248,21 @@ def test_large_outputs_alone_have_kept_memory(doubled: Any) -> None:
     assert policy_of(doubled(small)) == "default_allocator"
 
 
+@pytest.mark.parametrize(
+    "f", [lambda x: df.linalg.qr(x)[1] + 1.0, lambda x: df.linalg.cholesky(x)], ids=["output", "host call"]
+)
+def test_functions_with_host_calls_have_kept_memory(doubled: Any, f: Any) -> None:
+    doubled(doubled(df.ones([MIB])))  # the allocator is compiled
+    result = df.function(f)(df.eye(200))
+    assert policy_of(result) == "dualflow"
+
+
+def test_numpy_kernels_of_eager_ops_have_kept_memory(doubled: Any) -> None:
+    doubled(doubled(df.ones([MIB])))
+    assert policy_of(df.linalg.inv(df.eye(200))) == "dualflow"
+    assert np._core.multiarray.get_handler_name(np.ones(MIB)) == "default_allocator"
+
+
 def test_elements_of_reused_memory_are_the_new_ones(doubled: Any) -> None:
     for start in range(3):
         x = df.constant(np.arange(MIB + 3, dtype=np.float32) + start)

@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
+import math
 import struct
 import sys
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
 
 from dualflow.backends.llvm.runtime import immortal, jit, numpy_api
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import unforkable
+from dualflow.core.numpy_warnings import quiet, set_for_kernels
 
 LARGE: Final = 64 << 10
 """The size in bytes from which an array uses the allocator: smaller ones cause few page faults."""
 MAX_CACHED_BYTES: Final = 256 << 20
 """The maximum size of the cache, which has 32 blocks at most."""
+
+MIN_ARRAYS: Final = 50
+"""The number of large arrays after which :func:`empty` compiles the allocator's code, in some 10 ms."""
 
 _C = ("posix_memalign", "madvise", "malloc", "calloc", "realloc", "free")
 _NUMPY = ("PyArray_Empty", "PyDataMem_GetHandler", "PyDataMem_SetHandler")
@@ -35,11 +44,24 @@ _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_cha
 )
 _make_immortal = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 _libraries: list[jit.Library] = []
+_arrays = itertools.count(1)
 
 
 def allocator() -> int:
     """The address of a function like PyArray_Empty that uses the allocator; 0 if it is unavailable."""
     return 0 if unavailable_reason() else library().address("df_block_empty")
+
+
+def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An uninitialized array, which uses the allocator if it is large and the allocator's code is compiled.
+
+    Large arrays make that pay after :data:`MIN_ARRAYS` of them.
+    """
+    if math.prod(shape) * dtype.itemsize < LARGE:
+        return np.empty(shape, dtype)
+    if not _libraries and (next(_arrays) <= MIN_ARRAYS or not allocator()):
+        return np.empty(shape, dtype)
+    return quiet().run(np.empty, shape, dtype)
 
 
 def library() -> jit.Library:
@@ -79,4 +101,6 @@ def _install() -> jit.Library:
     default = ctypes.c_size_t.from_address(functions["PyDataMem_DefaultHandler"]).value
     initial = struct.pack(_BLOCKS, 0, 0, 0, MAX_CACHED_BYTES, id(capsule), default)
     ctypes.memmove(state_address, initial, len(initial))
+    set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(functions["PyDataMem_SetHandler"])
+    set_for_kernels(set_handler, capsule)
     return code
