@@ -12,7 +12,7 @@ from dualflow.backends.llvm.compile_graph import compile_graph, lowered
 from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable
 from dualflow.backends.llvm.interval_clock import has_clock
 from dualflow.backends.llvm.runtime import target
-from dualflow.backends.llvm.runtime.jit import CompileReport
+from dualflow.backends.llvm.runtime.jit import BackgroundCompilation, CompileReport
 from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
@@ -35,19 +35,21 @@ from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.sizes.symbolic_sizes import typical
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.runtime.compiler import ObjectCode
+    from dualflow.backends.llvm.runtime.parallel_compile import ObjectCode
 
 _COST_RUNS = 3
 
 
-def build(graph: Graph, options: CompileOptions) -> Executable:
-    """Compile ``graph``, whose sizes are static and whose passes have run."""
+def build(
+    graph: Graph, options: CompileOptions, background: BackgroundCompilation | None = None
+) -> Executable:
+    """Compile ``graph``, whose passes have run; ``background`` is that of :func:`compile_graph`."""
     if switches.checked_side():
         checked: Executable = imported("dualflow.backends.llvm.checked_executable").CheckedExecutable(
             graph, options
         )
         return checked
-    return Executable(compile_graph(graph, options), options)
+    return Executable(compile_graph(graph, options, background=background), options)
 
 
 def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:

@@ -1,7 +1,7 @@
-"""The routines that a program is certain to call, as its plan shows.
+"""The routines that a program calls, as its graph before the passes and its plan show.
 
-They are among its largest modules. LLVM compiles them on another processor while the modules that write
-programs are imported, and while the kernels are written.
+They are among its largest modules. LLVM compiles them on another processor while the passes run, the modules
+that write programs are imported, and the kernels are written.
 """
 
 from __future__ import annotations
@@ -12,10 +12,36 @@ from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import driver
 from dualflow.core.locks import imported
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.views import sizes
-from dualflow.schedule.operands import CallKind
+from dualflow.ops.op_kinds import MatMul, View
+from dualflow.schedule.operands import PRODUCT_CHARS, CallKind
 from dualflow.schedule.planned import Plan
+
+
+def probable_sources(graph: Graph) -> Iterator[IrSource]:
+    """The driver of steps, and the routines of the products in ``graph``, whose passes have not run."""
+    yield driver()
+    products = [node for node in graph.nodes if _is_product(node)]
+    if products and uses_own_gemm():
+        yield from dict.fromkeys(map(_routine, products))
+
+
+def _is_product(node: Node) -> bool:
+    """Whether a node is a product of matrices of floats with elements, none of them windows of a tensor."""
+    if not isinstance(node.op.kind, MatMul) or node.output.spec.dtype.char not in PRODUCT_CHARS:
+        return False
+    return 0 not in sizes(node.output) and not any(map(_shows_windows, node.inputs))
+
+
+def _shows_windows(value: Value) -> bool:
+    """Whether ``value`` is a view of sliding windows."""
+    node = value.node
+    while node is not None and isinstance(node.op.kind, View):
+        if node.op.kind.sliding:
+            return True
+        node = node.inputs[0].node
+    return False
 
 
 def certain_sources(plan: Plan) -> Iterator[IrSource]:

@@ -6,10 +6,11 @@ one object on disk. They differ in the parameter table.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from dualflow.backends.llvm import early_compile
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.certain_sources import certain_sources
 from dualflow.backends.llvm.interval_clock import IntervalClock
@@ -28,8 +29,6 @@ from dualflow.schedule.planned import Plan
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.program import Program
-
-_libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
 
 def planned(graph: Graph, options: CompileOptions) -> Plan:
@@ -57,15 +56,22 @@ def lowered(
     return Lowered(graph, layout, write(layout, options, begin, clock))
 
 
-def compile_graph(graph: Graph, options: CompileOptions, clock: IntervalClock | None = None) -> LinkedProgram:
-    """The program of ``graph``, whose passes have run; ``clock`` times the steps of each call."""
-    with jit.BackgroundCompilation() as background:
+def compile_graph(
+    graph: Graph,
+    options: CompileOptions,
+    clock: IntervalClock | None = None,
+    background: jit.BackgroundCompilation | None = None,
+) -> LinkedProgram:
+    """The program of ``graph``, whose passes have run.
 
-        def begin(source: IrSource) -> None:
-            if source not in _libraries:
-                background.begin(source)
-
-        result = lowered(graph, options, begin, clock)
+    Args:
+        graph: the graph.
+        options: the compile options.
+        clock: times the steps of each call; None for a program without a clock.
+        background: the compilation that was begun before the passes; ended here.
+    """
+    with background or jit.BackgroundCompilation() as background:
+        result = lowered(graph, options, partial(early_compile.begin, background), clock)
         program = result.program
         libraries, new_library = _libraries_of(program, background)
         pool = _pool(background) if program.image.uses_pool else None
@@ -89,7 +95,9 @@ def _libraries_of(
     """The library of each of a program's sources, and the new one, if any."""
     new = None
     with unforkable():
-        libraries = {source: library for source in program.sources if (library := _libraries.get(source))}
+        libraries = {
+            source: library for source in program.sources if (library := early_compile.libraries.get(source))
+        }
         missing = [source for source in program.sources if source not in libraries]
         if missing:
             symbols = {**python_symbols.addresses(), **program.addresses}
@@ -98,12 +106,12 @@ def _libraries_of(
             symbols |= {name: library.address(name) for s, library in libraries.items() for name in s.exports}
             new = jit.compile_sources(missing, symbols, background)
             libraries |= dict.fromkeys(missing, new)
-            _libraries.update(dict.fromkeys(missing, new))
+            early_compile.libraries.update(dict.fromkeys(missing, new))
         return libraries, new
 
 
 def _pool(background: jit.BackgroundCompilation) -> threads.Pool:
     """The thread pool; once it exists, no program begins to compile its code."""
     pool = threads.pool(background)
-    _libraries[threads.pool_source()] = pool.library
+    early_compile.libraries[threads.pool_source()] = pool.library
     return pool

@@ -24,7 +24,7 @@ from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.program_image import ProgramImage, ProgramPart
 from dualflow.backends.llvm.runtime import interrupts, threads
-from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
 from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
@@ -204,7 +204,9 @@ def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list
         sources[driver()] = None
     functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
     if functions:
-        sources[IrSource(unit.module.text(), tuple(functions))] = None
+        sizes_alone = all(name == RUN_STEPS for name in entries)
+        text = QUICKLY_COMPILED * sizes_alone + unit.module.text()
+        sources[IrSource(text, tuple(functions))] = None
     return list(sources)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.locks import unforkable
-from dualflow.function.calls.lazy_backends import backend_of, program_entry
+from dualflow.function.calls.lazy_backends import building, program_entry
 from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -35,10 +35,14 @@ def built_program(
             loaded: Compiled | None = entry.load()
         if loaded is not None:
             return loaded
-    optimised = optimise()
-    with unforkable():  # a child process would inherit locks of imports and of the compiler
-        executable: Any = backend_of(options.backend).build(optimised, options)
-        if entry is not None:
-            entry.store(executable)
+    if options.rewrites:  # they may call any code, and so don't run while other threads compile
+        after_rewrites = optimise()
+        optimise = lambda: after_rewrites  # noqa: E731
+    with building(graph, options) as build:
+        optimised = optimise()
+        with unforkable():  # a child process would inherit locks of imports and of the compiler
+            executable: Any = build(optimised)
+            if entry is not None:
+                entry.store(executable)
     compiled: Compiled = executable
     return compiled

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.locks import imported
@@ -39,6 +40,10 @@ _PROGRAM_CACHES: Final = {"llvm": "dualflow.backends.llvm.program_cache"}
 """The modules of backends that keep whole programs on disk."""
 
 
+_EARLY_COMPILES: Final = {"llvm": "dualflow.backends.llvm.early_compile"}
+"""The modules of backends that begin to compile before the passes run."""
+
+
 def capabilities_of(name: str) -> Capabilities:
     """The capabilities that programs of the backend ``name`` have on this machine."""
     capabilities: Capabilities = imported(_CAPABILITIES[name]).capabilities()
@@ -49,6 +54,20 @@ def backend_of(name: str) -> Backend:
     """The backend ``name``, which compiles graphs."""
     backend: Backend = imported(_BACKENDS[name])
     return backend
+
+
+@contextmanager
+def building(graph: Graph, options: CompileOptions) -> Iterator[Callable[[Graph], Compiled]]:
+    """A function that compiles a graph after all passes, for a graph before them.
+
+    A backend may compile what the programs of ``graph`` call while the passes run.
+    """
+    early = _EARLY_COMPILES.get(options.backend)
+    if early is None:
+        yield lambda optimised: backend_of(options.backend).build(optimised, options)
+        return
+    with imported(early).compiling_early(graph) as background:
+        yield lambda optimised: imported(_BACKENDS[options.backend]).build(optimised, options, background)
 
 
 def program_entry(graph: Graph, options: CompileOptions) -> ProgramEntry | None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.certain_sources import certain_sources
+from dualflow.backends.llvm.certain_sources import certain_sources, probable_sources
 from dualflow.backends.llvm.compile_graph import lowered
-from dualflow.backends.llvm.steps import RUN_STEPS
+from dualflow.backends.llvm.steps import RUN_STEPS, driver
 
 
 def elementwise(x: df.Tensor) -> Any:
@@ -67,6 +67,19 @@ def certain_and_all(program: Callable[..., Any], spec: df.TensorSpec) -> tuple[l
     compiled = df.function(program).get_concrete_function(spec).compiled
     result = lowered(compiled.optimised, compiled.options)
     return list(certain_sources(result.plan)), result.program.sources
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_a_program_calls_each_product_that_is_compiled_before_the_passes(program: Callable[..., Any]) -> None:
+    compiled = df.function(program).get_concrete_function(SPECS["static"]).compiled
+    _, sources = certain_and_all(program, SPECS["static"])
+    assert set(probable_sources(compiled.graph)) <= {driver(), *sources}
+
+
+def test_products_of_matrices_and_the_driver_are_compiled_before_the_passes() -> None:
+    compiled = df.function(two_types).get_concrete_function(SPECS["static"]).compiled
+    names = {source.name for source in probable_sources(compiled.graph)}
+    assert names == {RUN_STEPS, "df_gemm_f", "df_gemm_d"}
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

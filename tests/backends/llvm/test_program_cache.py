@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm import compile_graph, program_cache
+from dualflow.backends.llvm import early_compile, program_cache
 from dualflow.backends.llvm.compile_graph import lowered
 from dualflow.backends.llvm.program_cache import ProgramEntry, program_entry
 from dualflow.backends.llvm.runtime import elf, jit
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(bool(elf.unavailable_reason()), reason="LLVM lin
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, from which this process loads programs; it has no code of earlier tests either."""
     monkeypatch.setattr(switches, "named", frozenset)
-    monkeypatch.setattr(compile_graph, "_libraries", weakref.WeakValueDictionary())
+    monkeypatch.setattr(early_compile, "libraries", weakref.WeakValueDictionary())
     monkeypatch.setattr(jit, "_loaded", weakref.WeakValueDictionary())
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -373,7 +373,7 @@ def test_a_damaged_entry_is_compiled_and_stored_again(damage: str, folder: Path)
         folder.rmdir()
     else:
         object_cache.store(key, b"junk" if damage == "junk" else b"i\x01\x00\x00\x00")
-    for libraries in (jit._loaded, compile_graph._libraries):
+    for libraries in (jit._loaded, early_compile.libraries):
         libraries.clear()
     for loaded in (False, True):
         again = df.function(plain)

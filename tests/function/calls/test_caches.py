@@ -33,7 +33,7 @@ pytestmark = pytest.mark.llvm
 Array = np.ndarray[Any, Any]
 
 CACHES = {
-    "backends.llvm.compile_graph": ("_libraries",),
+    "backends.llvm.early_compile": ("libraries",),
     "backends.llvm.fourier_kernels": ("columns_routine", "rows_routine"),
     "backends.llvm.product.gemm": ("_source",),
     "backends.llvm.product.product": ("_blas_module",),

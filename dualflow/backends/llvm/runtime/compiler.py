@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 
 from dualflow.backends.llvm.runtime import llvm_library
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED
 from dualflow.backends.llvm.runtime.llvm_access import llvm_lock
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.llvm_version_check import require_llvm
-from dualflow.backends.llvm.runtime.parallel_compile import MAX_THREADS, CompileQueue, threads_for
+from dualflow.backends.llvm.runtime.parallel_compile import MAX_THREADS, CompileQueue, ObjectCode, threads_for
 from dualflow.core.errors import InternalError
-from dualflow.core.records import NamedTuple
 
 PASSES = (
     "AlwaysInliner",  # element functions into the loops that use them
@@ -27,7 +29,7 @@ PASSES = (
 """LLVM's passes over the IR, in order."""
 
 CODEGEN_LEVEL = 1
-"""The optimization level of the code generator, 0 to 3.
+"""The optimization level of the code generator, 0 to 3; 0 for modules that are :data:`QUICKLY_COMPILED`.
 
 Level 2 takes 10 % longer: for some processors it schedules instructions once more after register allocation,
 and it tests whether 64-bit divisions fit into 32 bits. Neither makes kernels faster.
@@ -35,15 +37,6 @@ and it tests whether 64-bit divisions fit into 32 bits. Neither makes kernels fa
 
 RELOCATION, CODE_MODEL = "pic", "small"
 """Position-independent code, in sections that are within 2 GB of each other."""
-
-
-class ObjectCode(NamedTuple):
-    """Object code, and the milliseconds of each stage."""
-
-    code: bytes
-    parse_ms: float
-    optimise_ms: float
-    emit_ms: float
 
 
 def build(text: str, vector_bits: int) -> ObjectCode:
@@ -58,66 +51,37 @@ def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
     """Compile modules as :func:`build` does, in parallel."""
     # long texts first, so that no thread ends with one
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-    with compilation(vector_bits, threads_for(len(texts))) as modules:
+    with compilation(vector_bits, threads_for(len(texts))) as queue:
         for i in order:
-            modules.add(texts[i])
-        objects = dict(zip(order, modules.results(), strict=True))
+            queue.add(texts[i])
+        objects = dict(zip(order, queue.results(), strict=True))
     return [objects[i] for i in range(len(texts))]
 
 
 @contextlib.contextmanager
-def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[Compilation]:
-    """A compilation to which modules can be added; holds LLVM's lock until the block ends."""
-    with llvm_lock():
-        borrowed: list[Target] = []
-        free = _free_targets.setdefault(vector_bits, [])
+def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[CompileQueue]:
+    """A compilation to which modules can be added; holds LLVM's lock until the block ends.
 
-        def target() -> Target:
-            borrowed.append(free.pop() if free else _new_target(vector_bits))
-            return borrowed[-1]
-
-        try:
-            with CompileQueue(target, threads_for(threads)) as queue:
-                yield Compilation(_the_machine(vector_bits), queue)
-        finally:
-            free += borrowed
-
-
-class Compilation:
-    """Modules that are being compiled, in the order in which they were added."""
-
-    def __init__(self, machine: _Machine, queue: CompileQueue) -> None:
-        self._machine, self._queue = machine, queue
-        self._stages: list[tuple[float, float]] = []
-
-    def add(self, text: str) -> None:
-        """Start to compile a module. Raises InternalError for text that LLVM rejects."""
-        start = time.perf_counter()
-        module = _parse(text)
-        parsed = time.perf_counter()
-        self._machine.passes.run(module)
-        self._stages.append((1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)))
-        self._queue.put(module)
-
-    def results(self) -> list[ObjectCode]:
-        """The code of the modules, in the order in which they were added."""
-        objects = self._queue.results()
-        return [
-            ObjectCode(emitted.code, *before, emitted.milliseconds)
-            for before, emitted in zip(self._stages, objects, strict=True)
-        ]
+    Its results raise InternalError for text that LLVM rejects.
+    """
+    with (
+        llvm_lock(),
+        _borrowed(vector_bits) as borrow,
+        CompileQueue(lambda: partial(_build, borrow()), threads_for(threads)) as queue,
+    ):
+        yield queue
 
 
 def optimised(text: str, vector_bits: int) -> str:
     """The IR after LLVM's passes."""
-    with llvm_lock():
-        return _optimised(text, _the_machine(vector_bits))
+    with llvm_lock(), _borrowed(vector_bits) as borrow:
+        return _optimised(text, borrow())
 
 
 def assembly(text: str, vector_bits: int) -> str:
     """The machine code as assembly text."""
-    with llvm_lock():
-        return _assembly(text, _the_machine(vector_bits))
+    with llvm_lock(), _borrowed(vector_bits) as borrow:
+        return _assembly(text, borrow())
 
 
 require_llvm()
@@ -125,27 +89,47 @@ llvm_library.initialize()
 CPU: str = llvm_library.processor()
 FEATURES: str = llvm_library.processor_features()
 TRIPLE: str = llvm_library.process_triple()
-_machines: dict[int, _Machine] = {}
-_free_targets: dict[int, list[Target]] = {}
+_free_machines: dict[int, list[_Machine]] = {}
 
 
-class _Machine(NamedTuple):
-    """The code generator and the passes for one vector width, created once."""
+class _Machine:
+    """Code generators and the passes for one vector width, for one thread at a time; never freed."""
 
-    target: Target
-    passes: Passes
+    def __init__(self, vector_bits: int) -> None:
+        self._features = _without_wider(FEATURES, vector_bits)
+        self._targets: dict[int, Target] = {}
+        self.passes = Passes(self.target(CODEGEN_LEVEL), PASSES)
+
+    def target(self, level: int) -> Target:
+        """The code generator for an optimization level."""
+        if level not in self._targets:
+            self._targets[level] = Target.create(TRIPLE, CPU, self._features, level, RELOCATION, CODE_MODEL)
+        return self._targets[level]
+
+    def emit(self, module: ParsedModule, text: str, *, assembly: bool = False) -> bytes:
+        """The code of a module, at the level for its ``text``."""
+        level = 0 if text.startswith(QUICKLY_COMPILED) else CODEGEN_LEVEL
+        return self.target(level).emit(module, assembly=assembly)
 
 
-def _the_machine(vector_bits: int) -> _Machine:
-    if vector_bits not in _machines:
-        target = _new_target(vector_bits)
-        _machines[vector_bits] = _Machine(target, Passes(target, PASSES))
-    return _machines[vector_bits]
+@contextlib.contextmanager
+def _borrowed(vector_bits: int) -> Iterator[Callable[[], _Machine]]:
+    """A function that returns a machine, which no other caller gets until the block ends."""
+    borrowed: list[_Machine] = []
+    free = _free_machines.setdefault(vector_bits, [])
 
+    def borrow() -> _Machine:
+        try:
+            machine = free.pop()
+        except IndexError:  # other threads borrow meanwhile
+            machine = _Machine(vector_bits)
+        borrowed.append(machine)
+        return machine
 
-def _new_target(vector_bits: int) -> Target:
-    features = _without_wider(FEATURES, vector_bits)
-    return Target.create(TRIPLE, CPU, features, CODEGEN_LEVEL, RELOCATION, CODE_MODEL)
+    try:
+        yield borrow
+    finally:
+        free += borrowed
 
 
 _WITH_256_BITS = ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4")
@@ -177,6 +161,17 @@ def _bits_of(feature: str, with_widest: tuple[str, ...]) -> int:
 # The functions below run with the lock held, and free all of LLVM's objects that they create.
 
 
+def _build(machine: _Machine, text: str) -> ObjectCode:
+    start = time.perf_counter()
+    with _parse(text) as module:
+        parsed = time.perf_counter()
+        machine.passes.run(module)
+        optimised = time.perf_counter()
+        code = machine.emit(module, text)
+    stages = pairwise((start, parsed, optimised, time.perf_counter()))
+    return ObjectCode(code, *[1e3 * (end - begin) for begin, end in stages])
+
+
 def _optimised(text: str, machine: _Machine) -> str:
     with _parse(text) as module:
         machine.passes.run(module)
@@ -186,7 +181,7 @@ def _optimised(text: str, machine: _Machine) -> str:
 def _assembly(text: str, machine: _Machine) -> str:
     with _parse(text) as module:
         machine.passes.run(module)
-        return machine.target.emit(module, assembly=True).decode()
+        return machine.emit(module, text, assembly=True).decode()
 
 
 def _parse(text: str) -> ParsedModule:

@@ -30,7 +30,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spans import logger
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.runtime.compiler import ObjectCode
+    from dualflow.backends.llvm.runtime.parallel_compile import ObjectCode
 
 
 class CompileReport(NamedTuple):
@@ -236,10 +236,7 @@ class BackgroundCompilation:
         self._stack.close()
 
     def begin(self, source: IrSource) -> None:
-        """Start to compile a source, unless it was added before or is in the cache.
-
-        Raises InternalError for text that LLVM rejects.
-        """
+        """Start to compile a source, unless it was added before or is in the cache."""
         if source in self._sources:
             return
         self._sources[source] = missing = not is_on_disk(source.text)
@@ -249,7 +246,10 @@ class BackgroundCompilation:
             self._compilation.add(source.text)
 
     def results(self) -> dict[IrSource, ObjectCode]:
-        """The compiled objects; ends the compilation."""
+        """The compiled objects; ends the compilation.
+
+        Raises InternalError for text that LLVM rejects.
+        """
         if self._compilation is not None and not self._objects:
             sources = [source for source, missing in self._sources.items() if missing]
             self._objects.update(zip(sources, self._compilation.results(), strict=True))

@@ -8,23 +8,27 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Self
 
-from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Target
 from dualflow.core.records import NamedTuple
 
 MAX_THREADS = 8
 """The maximum number of threads: more would compete for memory bandwidth and the parser."""
 
 
-class EmittedObject(NamedTuple):
-    """Object code, and the milliseconds that code generation took."""
+class ObjectCode(NamedTuple):
+    """Object code, and the milliseconds of each stage."""
 
     code: bytes
-    milliseconds: float
+    parse_ms: float
+    optimise_ms: float
+    emit_ms: float
+
+
+Compile = Callable[[str], ObjectCode]
+"""Compiles a module of IR text."""
 
 
 def threads_for(modules: int) -> int:
@@ -36,45 +40,43 @@ def threads_for(modules: int) -> int:
 class CompileQueue:
     """A queue of modules that worker threads compile while the caller adds more.
 
-    The caller's thread compiles too once it calls ``results``. Each module is closed after its compilation.
+    The caller's thread compiles too once it calls ``results``.
 
     Args:
-        new_target: returns a code generator, for each thread.
+        new_compiler: returns a function that compiles, for each thread.
         threads: the maximum number of threads, the caller's included.
     """
 
-    def __init__(self, new_target: Callable[[], Target], threads: int) -> None:
-        self._new_target, self._threads = new_target, threads
-        self._pending: SimpleQueue[tuple[int, ParsedModule] | None] = SimpleQueue()
-        self._results: dict[int, EmittedObject | Exception] = {}
+    def __init__(self, new_compiler: Callable[[], Compile], threads: int) -> None:
+        self._new_compiler, self._threads = new_compiler, threads
+        self._pending: SimpleQueue[tuple[int, str] | None] = SimpleQueue()
+        self._results: dict[int, ObjectCode | Exception] = {}
         self._workers: list[threading.Thread] = []
         self._count = 0
 
-    def put(self, module: ParsedModule) -> None:
-        """Add a module to the queue; it is closed after its compilation."""
-        self._pending.put((self._count, module))
+    def add(self, text: str) -> None:
+        """Start to compile a module."""
+        self._pending.put((self._count, text))
         self._count += 1
         if len(self._workers) < self._threads - 1:
-            worker = threading.Thread(target=self._work, args=(self._new_target(),), daemon=True)
+            worker = threading.Thread(target=self._work, daemon=True)
             worker.start()
             self._workers.append(worker)
 
-    def results(self) -> list[EmittedObject]:
-        """The object code of each module, in order.
+    def results(self) -> list[ObjectCode]:
+        """The code of the modules, in the order in which they were added.
 
-        Raises:
-            RuntimeError: LLVM can't compile one of them.
+        Raises the error of the first module that can't be compiled.
         """
         for _ in range(len(self._workers) + 1):
             self._pending.put(None)
-        if self._count:
-            self._work(self._new_target())
+        self._work()
         self._join()
         results = [self._results[number] for number in range(self._count)]
         for result in results:
             if isinstance(result, Exception):
                 raise result
-        return [result for result in results if isinstance(result, EmittedObject)]
+        return [result for result in results if isinstance(result, ObjectCode)]
 
     def __enter__(self) -> Self:
         return self
@@ -83,9 +85,7 @@ class CompileQueue:
         """Discard pending modules, and join all threads."""
         with contextlib.suppress(Empty):
             while True:
-                job = self._pending.get_nowait()
-                if job is not None:
-                    job[1].close()
+                self._pending.get_nowait()
         for _ in self._workers:
             self._pending.put(None)
         self._join()
@@ -95,19 +95,12 @@ class CompileQueue:
             worker.join()
         self._workers.clear()
 
-    def _work(self, target: Target) -> None:
+    def _work(self) -> None:
+        compiles: Compile | None = None
         while (job := self._pending.get()) is not None:
-            number, module = job
+            number, text = job
             try:
-                self._results[number] = _emit(target, module)
+                compiles = compiles or self._new_compiler()
+                self._results[number] = compiles(text)
             except Exception as error:
                 self._results[number] = error
-
-
-def _emit(target: Target, module: ParsedModule) -> EmittedObject:
-    start = time.perf_counter()
-    try:
-        code = target.emit(module)
-    finally:
-        module.close()
-    return EmittedObject(code, 1e3 * (time.perf_counter() - start))

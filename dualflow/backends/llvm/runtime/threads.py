@@ -13,7 +13,7 @@ import os
 import sys
 
 from dualflow.backends.llvm.runtime import immortal, jit
-from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.backends.runtime import thread_count
 from dualflow.backends.runtime.thread_count import MAX_THREADS as MAX_THREADS
 from dualflow.backends.runtime.thread_count import available as available
@@ -111,7 +111,7 @@ def set_num_threads(count: int) -> None:
 @functools.cache
 def pool_source() -> IrSource:
     """The module of the parallel-for."""
-    return IrSource(jit.shipped_text("pool.ll") + _machine(), ("df_pfor",))
+    return IrSource(QUICKLY_COMPILED + jit.shipped_text("pool.ll") + _machine(), ("df_pfor",))
 
 
 @functools.cache
