@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from dualflow.backends.llvm.entry import Entry
+from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.product import shared_batch
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
@@ -58,6 +58,14 @@ def write_product(entry: Entry, product: Multiply) -> None:
             index = entry.step(StepKind.PRODUCT, words)
             unit.set_callee(index, function)
             unit.routines.append(index + FUNCTION)
+            if uses_own_gemm():
+                _set_routines(unit, products, parameters, index + FUNCTION + len(words) - len(parameters))
+
+
+def _set_routines(unit: Unit, products: ProductBatch, table: Sequence[int], index: int) -> None:
+    """Set the addresses of the routines that a product calls; its ``table`` begins at parameter ``index``."""
+    for which, source in products.gemm.routines(table).items():
+        unit.set_address(index + which, source)
 
 
 def _own_gemm_calls(products: ProductBatch, threads: int) -> list[tuple[int, list[int]]]:
@@ -80,6 +88,7 @@ def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> 
     product = first_parameter + BatchField.PRODUCT
     unit.set_address(product, products.gemm.source())
     unit.routines.append(product)
+    _set_routines(unit, products, parameters[BatchField.TABLE :], first_parameter + BatchField.TABLE)
 
 
 def _scratch(

@@ -111,3 +111,22 @@ def test_the_result_is_that_of_a_program_that_was_on_disk(
         results = [df.function(program)(x) for _ in range(2)]
         for one, two in zip(*map(df.nest.flatten, results), strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "routines"),
+    [
+        (([8, 16], [16, 64]), set()),
+        (([8, 16], [16, 10]), {"narrow"}),
+        (([8, 16], [16, 1]), {"narrow", "dot"}),
+        (([8, 16], [16, None]), {"narrow", "dot", "pack"}),
+    ],
+)
+def test_a_program_has_the_routines_that_its_products_may_call(
+    shapes: tuple[list[int | None], ...], routines: set[str]
+) -> None:
+    specs = [df.TensorSpec(shape) for shape in shapes]
+    compiled = df.function(lambda x, y: x @ y).get_concrete_function(*specs).compiled
+    graph = compiled.graph_with_symbolic_sizes if None in shapes[1] else compiled.optimised
+    names = {source.name for source in lowered(graph, compiled.options).program.sources}
+    assert {name.removeprefix("df_gemm_f_") for name in names if name.startswith("df_gemm_f_")} == routines

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from linked_products import linked
 
 from dualflow.backends.llvm.product.gemm import MAX_KC, MAX_MC, MIN_THREAD_WORK, Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
@@ -47,7 +48,7 @@ def multiply(
         bound = dict(zip(variables, numbers, strict=True))
         table = [evaluate_size(entry, bound) for entry in table]
     scratch = np.empty(product.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
-    integers = np.array(table, np.int64)
+    integers = linked(product, table)
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
     pool = threads.pool() if shared else None
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(product).address(product.routine))
@@ -260,7 +261,7 @@ def test_any_thread_of_the_pool_may_compute_a_block_of_few() -> None:
             body(function)(context, block, block + 1, count - 1)
 
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(kernel).address(kernel.routine))
-    pointers = [array.ctypes.data for array in (np.array(table, np.int64), a, b, c)]
+    pointers = [array.ctypes.data for array in (linked(kernel, table), a, b, c)]
     function(*pointers, memory.ctypes.data + start, None, ctypes.cast(by_the_last_thread, ctypes.c_void_p))
     assert_is_product(c, a, b)
     assert (memory[start + nbytes :] == 7).all()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.backends.llvm.product.gemm import Gemm, MatrixStrides
+from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.multiply_add import BYTES, PAIRS, VNNI, MultiplyAdd, integer_multiply_add
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
@@ -68,18 +69,31 @@ def test_sums_do_not_saturate() -> None:
         np.testing.assert_array_equal(PRODUCT(x, w), np.full((3, 9), 255 * weight * 4000))
 
 
+ROUTINES = [Field.NARROW, Field.DOT, Field.PACK, Field.COPY]
+
+
+def compiled(name: str, text: str) -> jit.Library:
+    return jit.compile_sources([IrSource(text, (name,))], {})
+
+
 def run(products: MultiplyAdd, x: np.ndarray, w: np.ndarray, monkeypatch: Any) -> np.ndarray:
     """The product by machine code with this multiply-add."""
     monkeypatch.setattr("dualflow.backends.llvm.product.gemm.integer_multiply_add", lambda bits: products)
     routine = Gemm("i", vector_bits())
-    code = jit.compile_sources([IrSource(routine.text(), (routine.routine,))], {})
+    code = compiled(routine.routine, routine.text())
     (rows, groups), columns = (x.shape[0], w.shape[0]), w.shape[1]
     c = np.empty((rows, columns), np.int32)
     strides = MatrixStrides(groups, 1), MatrixStrides(columns, 1), MatrixStrides(columns, 1)
     table = routine.table((rows, columns, groups), strides, scale=1.0, accumulate=False, threads=1)
+    integers = np.array(table, np.int64)
+    others = {
+        which: compiled(f"of_{which}", routine.routine_text(which, f"of_{which}")) for which in ROUTINES
+    }
+    for which, library in others.items():
+        integers[which] = library.address(f"of_{which}")
     scratch = np.empty(routine.scratch_bytes(table, 1) + 64, np.uint8)
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
-    pointers = [a.ctypes.data for a in (np.array(table, np.int64), x, w, c)]
+    pointers = [a.ctypes.data for a in (integers, x, w, c)]
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(code.address(routine.routine))
     function(*pointers, address, None, None)
     return c

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from linked_products import linked
 
 import dualflow as df
 from dualflow.backends.llvm.product import product
@@ -34,7 +35,7 @@ OWN = pytest.mark.parametrize(
 def run(batch: ProductBatch, arrays: Sequence[Array], own: bool) -> None:
     """Walk a step that makes the products, on arrays whose layouts the batch has."""
     generated = gemm(batch.char)
-    table = batch.product_parameters(threads=1)
+    table = linked(generated, batch.product_parameters(threads=1)).tolist()
     room = np.empty(generated.scratch_bytes(table, 1) + 64, np.uint8)
     function = generated.source() if own else product.blas_function(batch.char)
     symbols = {} if own else product.blas_symbols()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from linked_products import linked
 from numpy.lib.stride_tricks import sliding_window_view
 
 import dualflow as df
@@ -59,7 +60,7 @@ def multiply(
     )
     needed = product.scratch_bytes(table, 1)
     scratch = np.full(needed + 128, 7, np.uint8)
-    integers = np.array(table, np.int64)
+    integers = linked(product, table)
     before = -scratch.ctypes.data % 64
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(product).address(product.routine))
     pointers = [array.ctypes.data for array in (integers, x, y, c)]

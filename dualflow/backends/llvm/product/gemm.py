@@ -60,6 +60,10 @@ CONFLICT_BYTES = 4096
 """Columns of A whose stride is a multiple of this conflict in a set-associative cache."""
 
 
+_NO_ADDRESSES = (0,) * (Field.COPY + 1 - Field.NARROW)
+"""The addresses of other routines in a table until the program is linked; see :meth:`Gemm.routines`."""
+
+
 class MatrixStrides(NamedTuple):
     """The strides, in elements, of the rows and of the columns of a matrix."""
 
@@ -185,7 +189,7 @@ class Gemm(NamedTuple):
             blocking.nc,
             blocking.kc,
         ]
-        return [*parameters, m_blocks, m_blocks * n_blocks, copy_stride, thread_scratch]
+        return [*parameters, m_blocks, m_blocks * n_blocks, copy_stride, thread_scratch, *_NO_ADDRESSES]
 
     def window_tables(
         self,
@@ -222,7 +226,13 @@ class Gemm(NamedTuple):
         parameters += [bits_of(self.char, scale), 0, blocking.mc, blocking.nc, blocking.kc]
         parameters += [m_blocks, m_blocks * n_blocks]
         return [
-            (used, [*parameters, layout.pitch, thread_scratch, int(by_window), *layout.parameters()])
+            (
+                used,
+                [
+                    *(*parameters, layout.pitch, thread_scratch, *_NO_ADDRESSES),
+                    *(int(by_window), *layout.parameters()),
+                ],
+            )
             for used, layout in copies.layouts
         ]
 
@@ -282,7 +292,7 @@ class Gemm(NamedTuple):
         return indices * table[Field.THREAD_SCRATCH] * self.element.nbytes
 
     def text(self) -> str:
-        """The module of LLVM IR with the function and its micro-kernels."""
+        """The module of LLVM IR with the function and the micro-kernel of the widest tile."""
         element, lanes, products = self.element, self.lanes, self.products
         module = LlvmModule(self.bits)
         windows = self.windows
@@ -290,15 +300,10 @@ class Gemm(NamedTuple):
         tiles("wide", self.wide, element, lanes, packing=True)
         if self.medium:
             tiles("medium", self.medium, element, lanes)
-        tiles("narrow", NARROW, element, lanes)
-        emit_dot(module, "dot", DOTS, element, self.dot_lanes, products=products, windows=windows)
-        emit_pack(module, "pack_b", element, lanes)
         if windows:
             emit_pieces(module, "copy_pieces", element, lanes)
             emit_offsets(module, "list_offsets")
             emit_windows(module, "copy_windows")
-        else:
-            emit_copy(module, "copy_a", element, lanes)
         lists = list_lengths(MAX_COPIED_MC, MAX_KC) if windows else None
         emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
         emit_entry(module, self.routine, "blocks")
@@ -307,6 +312,38 @@ class Gemm(NamedTuple):
     def source(self) -> IrSource:
         """The module that defines the routine."""
         return _source(self)
+
+    def routines(self, table: Sequence[int]) -> dict[Field, IrSource]:
+        """The modules of the other routines that a product with the parameters ``table`` may call.
+
+        Each has the field of ``table`` that is its address, which the caller stores.
+        """
+        n, b_column_stride, copy_stride = (
+            table[which] for which in (Field.N, Field.B_COLUMN_STRIDE, Field.COPY_STRIDE)
+        )
+        last_columns = n % self.nr
+        calls = {
+            Field.NARROW: not is_static((n,)) or 0 < last_columns <= self.nr // 2,
+            Field.DOT: not is_static((n,)) or n == 1,
+            Field.PACK: not is_static((n, b_column_stride)) or b_column_stride != 1 != n,
+            Field.COPY: not self.windows and (not is_static((copy_stride,)) or copy_stride != 0),
+        }
+        return {which: _routine(self, which) for which, called in calls.items() if called}
+
+    def routine_text(self, which: Field, name: str) -> str:
+        """The module of LLVM IR of another routine, whose function has this name."""
+        element, lanes, products = self.element, self.lanes, self.products
+        module = LlvmModule(self.bits)
+        if which is Field.NARROW:
+            tiles = partial(emit_tiles, products=products, windows=self.windows, exported=True)
+            tiles(module, name, NARROW, element, lanes)
+        elif which is Field.DOT:
+            emit_dot(module, name, DOTS, element, self.dot_lanes, products=products, windows=self.windows)
+        elif which is Field.PACK:
+            emit_pack(module, name, element, lanes)
+        else:
+            emit_copy(module, name, element, lanes)
+        return module.text()
 
     def _copies(self, a: MatrixStrides, inner: int) -> bool:
         """Whether blocks copy their rows of A, whose columns would conflict in a cache."""
@@ -326,6 +363,14 @@ class Gemm(NamedTuple):
 def gemm(char: str, *, windows: bool = False) -> Gemm:
     """The matrix product of a dtype, by its character, for this processor."""
     return Gemm(char, vector_bits(), windows)
+
+
+@functools.cache
+def _routine(gemm: Gemm, which: Field) -> IrSource:
+    if which is Field.PACK:  # it reads B, which is no windows
+        gemm = gemm._replace(windows=False)
+    name = f"{gemm.routine}_{which.name.lower()}"
+    return IrSource(gemm.routine_text(which, name), (name,))
 
 
 @functools.cache

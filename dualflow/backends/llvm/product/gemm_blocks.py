@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, minimum
+from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, minimum, routine
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import dataclass
 
@@ -124,7 +124,7 @@ def _copied_if_required(
 
     def copied() -> list[EmittedValue]:
         depth, rows = counts
-        builder.call("copy_a", [table, depth, a_block, copy, rows])
+        builder.call_pointer(routine(builder, table, Field.COPY), VOID, [table, depth, a_block, copy, rows])
         return [copy, builder.constant(I64, 1), size[Field.COPY_STRIDE]]
 
     in_place = [a_block, size[Field.A_ROW_STRIDE], size[Field.A_COLUMN_STRIDE]]
@@ -173,7 +173,7 @@ class _PanelProduct:
     def emit(self, wide: Tile, medium: Tile | None, lanes: int) -> EmittedValue:
         """Call the micro-kernel whose tile is the widest that is more than half full; returns its width."""
         builder = self.builder
-        width, kernel = builder.constant(I64, lanes), builder.address("narrow")
+        width, kernel = builder.constant(I64, lanes), routine(builder, self.table, Field.NARROW)
         for tile, name in ((medium, "medium"), (wide, "wide")):
             if tile is not None:
                 nr = tile.vectors * lanes
@@ -183,7 +183,8 @@ class _PanelProduct:
         row_stride = self.size[Field.B_ROW_STRIDE]
 
         def pack() -> list[EmittedValue]:
-            builder.call("pack_b", [self.table, self.depth, self.b_panel, self.packed, width, columns])
+            operands = [self.table, self.depth, self.b_panel, self.packed, width, columns]
+            builder.call_pointer(routine(builder, self.table, Field.PACK), VOID, operands)
             return [self.packed, width]
 
         single_column = self.size[Field.N].eq(1)
@@ -191,7 +192,7 @@ class _PanelProduct:
         panel = builder.if_else(has_contiguous_rows, lambda: [self.b_panel, row_stride], pack)
         _, _, a_column_stride = self.a_block
         is_dot = single_column & a_column_stride.eq(1) & row_stride.eq(1)
-        kernel = is_dot.select(builder.address("dot"), kernel)
+        kernel = is_dot.select(routine(builder, self.table, Field.DOT), kernel)
         operands = [*self.a_block, *panel, self.packed, self.c_panel]
         builder.call_pointer(
             kernel,

@@ -42,6 +42,11 @@ class Field(IntEnum):
     BLOCKS = auto()
     COPY_STRIDE = auto()  # the stride of columns in a copy of A's block, or of copied windows; 0 without copy
     THREAD_SCRATCH = auto()  # the scratch memory of one thread, in elements
+    # The addresses of routines with modules of their own, 0 for those that the product doesn't call.
+    NARROW = auto()  # the micro-kernel for the last columns of a block
+    DOT = auto()  # the micro-kernel for one column
+    PACK = auto()  # packs a panel of B
+    COPY = auto()  # copies a block of A
 
 
 class WindowField(IntEnum):
@@ -129,6 +134,11 @@ def field(builder: Builder, table: EmittedValue, which: Field | WindowField, axi
     return builder.load(table, int(which) + axis, I64)
 
 
+def routine(builder: Builder, table: EmittedValue, which: Field) -> EmittedValue:
+    """Load the address of a routine from the table."""
+    return builder.load(table, int(which), PTR)
+
+
 def scale(builder: Builder, table: EmittedValue, element: Type) -> EmittedValue:
     """Load the factor of the product."""
     return builder.load(table, Field.SCALE * 64 // element.bits, element)
@@ -154,6 +164,7 @@ def emit_tiles(
     products: MultiplyAdd = FLOATS,
     packing: bool = False,
     windows: bool = False,
+    exported: bool = False,
 ) -> None:
     """Emit a micro-kernel: ``c = scale * (a @ b) + accumulate * c`` for a panel of at most nr columns::
 
@@ -169,7 +180,8 @@ def emit_tiles(
     tile, and the other tiles read the copy; if ``b`` is ``packed``, B is packed already. If A is ``windows``
     of a tensor, lists have the offsets of its rows and columns.
     """
-    function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
+    arguments = (*ARGUMENTS, *(LISTS if windows else ()))
+    function = module.function(name, VOID, arguments, internal=not exported)
     builder = function.builder
     args = KernelArgs(*function.args[: len(ARGUMENTS)])
     lists = function.args[len(ARGUMENTS) :]
@@ -354,7 +366,7 @@ def emit_dot(
 
     Each of ``rows_at_once`` dot products has a vector of sums, which are added in pairs at the end.
     """
-    function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
+    function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())))
     builder = function.builder
     args = KernelArgs(*function.args[: len(ARGUMENTS)])
     depth, rows, c = args.depth, args.rows, args.c

@@ -16,7 +16,7 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     Values beyond the last column are arbitrary. If B is contiguous along K, square tiles are transposed in
     registers; the remaining elements are copied one by one.
     """
-    function = module.function(name, VOID, PANEL, internal=True)
+    function = module.function(name, VOID, PANEL)
     builder = function.builder
     table, depth, b, packed, width, columns = function.args
     row_stride, column_stride = (
@@ -47,7 +47,7 @@ def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
 
     Columns whose stride is a large power of two conflict in a cache; those of the copy do not.
     """
-    function = module.function(name, VOID, COPY, internal=True)
+    function = module.function(name, VOID, COPY)
     builder = function.builder
     table, depth, a, copy, rows = function.args
     column_stride, copy_stride = (
