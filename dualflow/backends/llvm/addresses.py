@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from dualflow.backends.llvm.kernel_table import KernelArguments
 from dualflow.backends.llvm.text import I64, Builder, EmittedValue
@@ -121,6 +121,20 @@ class Addresses:
             return self._pointer(access), self._sum(access, self._loops, self._offset(access))
         along = {loop: self._loops[loop] for loop, _ in access.terms if loop == self._vector_loop}
         return pointer, self._sum(access._replace(block_starts=()), along, None)
+
+    def row_addresses(
+        self, access: ElementAccess, rows: LoopId, indices: Sequence[EmittedValue], along: LoopId
+    ) -> list[EmittedValue]:
+        """The addresses of elements at index 0 of the loop ``along`` and at some indices of ``rows``."""
+        outer = {loop: index for loop, index in self._loops.items() if loop not in (rows, along)}
+        start, pointer = self._sum(access, outer, self._offset(access)), self._pointer(access)
+        starts = [self._sum(access, {rows: index}, start) for index in indices]
+        return [pointer if x is None else self._offset_by(access, pointer, x).frozen() for x in starts]
+
+    def offset_along(self, access: ElementAccess, loop: LoopId, index: EmittedValue) -> EmittedValue:
+        """The offset of the element at an index of a loop from that at index 0."""
+        offset = self._sum(access, {loop: index}, None)
+        return self._builder.constant(I64, 0) if offset is None else offset
 
     def _offset(self, access: ElementAccess) -> EmittedValue | None:
         return None if access.offset is None else self._arguments.parameters[access.offset.number]

@@ -180,23 +180,24 @@ class KernelValues:
         type, side = self._memory_type(tile.access), self._arguments.parameters[tile.side.number]
         width, pointer = 128 // type.bits, self._arguments.pointers[tile.tile]
 
-        def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
-            pieces = []
-            for i in range(TILE_ROWS):
-                at = column + i
-                self._index[loops[0]] = (at < end).select(at, end - 1)
-                self._index[loops[1]] = row
-                source, index, _ = self._access(tile.access)
-                pieces.append(self.builder.load(source, index, type.vector(width), mask))
+        def square(
+            rows: list[EmittedValue], column: EmittedValue, row: EmittedValue, mask: EmittedValue | None
+        ) -> None:
+            index = self._addresses.offset_along(tile.access, loops[1], row)
+            pieces = [self.builder.load(source, index, type.vector(width), mask) for source in rows]
             for i, piece in enumerate(transposed(pieces)):
                 self.builder.store(piece, pointer, (row - down + i) * side + (column - across))
 
         with self.builder.loop(across, end, TILE_ROWS) as outer:
+            column, final = outer.index, end - 1
+            positions = [column + i for i in range(TILE_ROWS)]
+            indices = [(at < end).select(at, final) for at in positions]
+            rows = self._addresses.row_addresses(tile.access, loops[0], indices, loops[1])
             full = down + ((last - down) & -width)
             with self.builder.loop(down, full, width) as inner:
-                square(outer.index, inner.index, None)
+                square(rows, column, inner.index, None)
             with self.builder.at_most_once(full, last) as inner:
-                square(outer.index, inner.index, self.builder.first_lanes(last - inner.index, width))
+                square(rows, column, inner.index, self.builder.first_lanes(last - inner.index, width))
 
     def _memory_type(self, access: ElementAccess) -> Type:
         """The type of the elements of an access in memory."""
