@@ -193,6 +193,17 @@ def test_a_cheap_value_is_computed_where_it_is_read_and_not_stored(rows: int) ->
     assert kernels(both, spec(rows, 20), spec(20, 20))[0] == "tanh"
 
 
+def test_no_nest_is_left_over_whose_values_are_computed_where_they_are_read() -> None:
+    def mean_and_slope(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            mean = df.reduce_mean(df.reduce_sum(df.exp(x), 1))
+        return mean, tape.gradient(mean, x)
+
+    graph = optimised(mean_and_slope, df.TensorSpec([None, 3]))
+    assert all(node.outputs for node in graph.nodes if node.op is FUSED)
+
+
 @pytest.mark.llvm  # Numba's kernels hold no complex numbers
 def test_complex_numbers_are_computed_with_by_parts() -> None:
     (name,) = kernels(lambda x: (x + x) * x, spec(10, dtype=df.complex64))

@@ -146,6 +146,8 @@ class _Rebuild:
         body = _Body(group, self.group_of, self.repeated, self.computed)
         results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
         nodes = _in_order_of_use(group.nodes, results)
+        if not nodes:  # the groups that read its values compute them
+            return
         for node in nodes:
             body.copy(node)
         graph = Graph(
