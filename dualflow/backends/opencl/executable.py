@@ -15,6 +15,7 @@ from dualflow.backends.opencl.devices import OpenCLDevice, current_device
 from dualflow.backends.opencl.program import ON_HOST, DeviceProgram, Placement
 from dualflow.backends.opencl.running import DeviceCall, DeviceResults, FailedCheck
 from dualflow.backends.opencl.steps import HostCall, Launch, Transfer, device_reads, walk_steps
+from dualflow.backends.opencl.transfers import transfers_of
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.memory_errors import graph_out_of_memory, is_out_of_memory
 from dualflow.core.spans import span
@@ -89,13 +90,15 @@ class OpenCLExecutable:
     @property
     def parts(self) -> tuple[PartReport, ...]:
         """A report for each part of the graph: how it runs, and the transfers of the latest call."""
-        steps = list(walk_steps(self.program.with_transfers(self.placement)))
+        placed = self.program.with_transfers(self.placement)
+        steps = list(walk_steps(placed))
         launches = [s for s in steps if isinstance(s, Launch)]
         what = f"{count_text(len(launches), 'kernel')} through OpenCL on {self.device.name}"
-        transfers = [s for s in steps if isinstance(s, Transfer)]
-        moved = ", ".join(filter(None, [_moved(transfers, True), _moved(transfers, False)]))
-        native = [PartReport(PartKind.NATIVE, f"{what}; {moved or 'no transfers (0 bytes)'}")]
-        return (*native, *(_host_report(s) for s in steps if isinstance(s, HostCall)))
+        once, repeated = (_moved(transfers) for transfers in transfers_of(placed))
+        moved = once or ("" if repeated else "no transfers (0 bytes)")
+        in_loops = f"in each iteration of a loop {repeated}" if repeated else ""
+        native = PartReport(PartKind.NATIVE, "; ".join(filter(None, [what, moved, in_loops])))
+        return (native, *(_host_report(s) for s in steps if isinstance(s, HostCall)))
 
     def run(
         self,
@@ -196,14 +199,17 @@ def _fail(failed: FailedCheck, effect_log: EffectLog | None) -> NoReturn:
     raise Halted
 
 
-def _moved(transfers: Sequence[Transfer], to_device: bool) -> str:
-    """The transfers in one direction; with symbolic sizes, without their bytes."""
-    sizes = [t.nbytes for t in transfers if t.to_device is to_device]
-    if not sizes:
-        return ""
-    total = sum(sizes)
-    nbytes = f" ({total:,} bytes)" if type(total) is int else ""
-    return f"{count_text(len(sizes), 'transfer')} to the {'device' if to_device else 'host'}{nbytes}"
+def _moved(transfers: Sequence[Transfer]) -> str:
+    """The number of transfers in each direction, with their bytes unless sizes are symbolic."""
+    texts = []
+    for to_device in (True, False):
+        sizes = [t.nbytes for t in transfers if t.to_device is to_device]
+        total = sum(sizes)
+        nbytes = f" ({total:,} bytes)" if type(total) is int else ""
+        if sizes:
+            place = "device" if to_device else "host"
+            texts.append(f"{count_text(len(sizes), 'transfer')} to the {place}{nbytes}")
+    return ", ".join(texts)
 
 
 def _host_report(call: HostCall) -> PartReport:

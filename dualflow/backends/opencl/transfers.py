@@ -13,6 +13,7 @@ back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
@@ -27,6 +28,7 @@ from dualflow.backends.opencl.steps import (
     Step,
     Transfer,
     WriteSizes,
+    bodies_of,
     walk_steps,
 )
 
@@ -228,3 +230,31 @@ def _merge_paths(paths: Sequence[_Path]) -> dict[int, Spaces]:
             common = frozenset.intersection(*[path.spaces[buffer] for path in paths])
         meet[buffer] = common
     return meet
+
+
+def transfers_of(steps: Iterable[Step]) -> tuple[list[Transfer], list[Transfer]]:
+    """The transfers that a call makes once, and those of each iteration of a loop.
+
+    They include the operands that a host call copies itself. Conditions, of one element, are left out.
+    """
+    once: list[Transfer] = []
+    repeated: list[Transfer] = []
+    for step in steps:
+        match step:
+            case Transfer():
+                once.append(step)
+            case HostCall():
+                once += [_copied(x, to_device=False) for x in step.inputs if not x.on_host]
+                once += [_copied(x, to_device=True) for x in step.outputs if not x.on_host]
+            case HostBranch() | HostLoop():
+                for body in bodies_of(step):
+                    inner, inner_repeated = transfers_of(body)
+                    repeated += inner_repeated
+                    (repeated if isinstance(step, HostLoop) else once).extend(inner)
+    return once, repeated
+
+
+def _copied(operand: HostOperand, *, to_device: bool) -> Transfer:
+    """The transfer of the elements of an operand whose buffer is on the device."""
+    nbytes = operand.dtype.size * math.prod(size or 0 for size in operand.shape)
+    return Transfer(operand.layout.buffer, nbytes, to_device)

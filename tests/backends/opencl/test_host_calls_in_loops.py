@@ -133,6 +133,10 @@ def test_an_iteration_transfers_what_its_host_call_reads_and_writes() -> None:
     transferred(1)  # constants, too
     condition, row = 1, 64 * 4
     assert transferred(9) - transferred(4) == 5 * (condition + 2 * row)
+    each = (
+        "in each iteration of a loop 1 transfer to the device (256 bytes), 1 transfer to the host (256 bytes)"
+    )
+    assert f"; {each}\n" in str(f.status())
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
