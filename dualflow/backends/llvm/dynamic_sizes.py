@@ -110,9 +110,13 @@ def write_setters(unit: Unit) -> None:
     for variable, index in unit.table.size_params.items():
         function = unit.module.functions[_setter(index)]
         (params,) = function.args
+        factors: dict[SizeFactor, EmittedValue] = {}
+        values: dict[SymInt, EmittedValue] = {}
         for i, size, variables in symbolic_params:
             if variable in variables:
-                function.builder.store(emitted_size(function.builder, unit, params, size), params, i)
+                if size not in values:
+                    values[size] = emitted_size(function.builder, unit, params, size, factors)
+                function.builder.store(values[size], params, i)
         function.builder.ret()
 
 
