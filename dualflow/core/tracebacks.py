@@ -167,7 +167,7 @@ def entry(owner: F) -> F:
             if isinstance(value, FunctionType) and not name.startswith("_") and not _hides(value):
                 setattr(owner, name, entry(value))
         return owner
-    is_op = owner.__module__.startswith(_OPS) and owner.__qualname__ == owner.__name__
+    is_op = str(owner.__module__).startswith(_OPS) and owner.__qualname__ == owner.__name__
 
     @functools.wraps(owner)
     def call(*args: Any, **kwargs: Any) -> Any:

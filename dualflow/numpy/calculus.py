@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import normalize_axes, normalize_axis
+from dualflow.core.shape import Shape, normalize_axes, normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, sorting
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, inexact, promote_together, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
-from dualflow.ops.arithmetic import mod
+from dualflow.ops.arithmetic import maximum, minimum, mod
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to, reduce_sum
+from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, logical_and, not_equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import concat
+from dualflow.ops.positions import range as range_op
 from dualflow.ops.repetition import pad
 from dualflow.ops.scans import cumsum
 from dualflow.ops.selection import where as where_op
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -153,20 +156,26 @@ def gradient(f: TensorLike, *varargs: Any, axis: AxisLike | None = None, edge_or
 
 def _gradient_along(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     """The gradient along ``axis``; ``step`` is the distance of samples, or a vector of their coordinates."""
-    size = static_int(x.shape[axis], "the size of the axis")
-    if size < edge_order + 1:
+    size, spacing = operands.sizes(x)[axis], tensor(step)
+    if type(size) is not int:
+        message = f"gradient needs {edge_order + 1} samples or more along axis {axis}."
+        x = required(x, size > edge_order, message)
+    elif size < edge_order + 1:
         raise InvalidArgumentError(
             f"gradient needs {edge_order + 1} samples or more along axis {axis}, not {size}."
         )
-    spacing = tensor(step)
-    if len(spacing.shape) > 1 or (spacing.shape and spacing.shape[0] != size):
+    places = Shape(x.shape[axis : axis + 1] if spacing.shape else ())
+    if not places.is_compatible_with(spacing.shape):
         raise InvalidArgumentError(f"Places of shape {spacing.shape} are not those of {size} samples.")
+    if spacing.shape and None in (spacing.shape[0], x.shape[axis]):
+        fits = operands.sizes(spacing)[0] == size
+        spacing = required(spacing, fits, f"there are more or fewer places than samples along axis {axis}.")
     if not spacing.shape:
         gaps = None
     else:
         coordinates = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype))
         gaps = to(coordinates[1:] - coordinates[:-1], x.dtype)
-    inner = _central_differences(x, axis, size, tensor(step, x.dtype) if gaps is None else gaps)
+    inner = _central_differences(x, axis, tensor(step, x.dtype) if gaps is None else gaps)
     edge = _first_order_edges if edge_order == 1 else _second_order_edges
     first, last = edge(
         lambda i: x[(*(slice(None),) * axis, slice(i, i + 1 or None))],
@@ -175,10 +184,10 @@ def _gradient_along(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     return concat([first, inner, last], axis)
 
 
-def _central_differences(x: Any, axis: int, size: int, gaps: Any) -> Any:
+def _central_differences(x: Any, axis: int, gaps: Any) -> Any:
     """The gradient between the edges; ``gaps`` is the distance of all samples, or a vector of distances."""
     front = (slice(None),) * axis
-    before, middle, after = (x[(*front, slice(i, size - 2 + i))] for i in range(3))
+    before, middle, after = (x[(*front, slice(i, i - 2 or None))] for i in range(3))
     if not gaps.shape:
         return (after - before) / (2 * gaps)
     shape = [-1 if i == axis else 1 for i in range(len(x.shape))]
@@ -387,19 +396,28 @@ def _convolution(a: Any, v: Any, mode: str) -> Tensor:
         raise InvalidArgumentError(f"mode is 'full', 'same' or 'valid', not {mode!r}.")
     if x.dtype.is_bool:
         return to(_convolution(to(x, np.int64), to(w, np.int64), mode), bool)
-    n, m = static_int(x.shape[0], "the size of a vector"), static_int(w.shape[0], "the size of a vector")
-    if m > n:
+    (n,), (m,) = operands.sizes(x), operands.sizes(w)
+    if (m > n) if type(n) is type(m) is int else type(n) is int:  # the shorter one, or that of known size
         x, w, n, m = w, x, m, n
-    padded = pad(x, [[m - 1, m - 1]])
-    window_indices = np.arange(n + m - 1)[:, None] + np.arange(m)
-    windows = gather(padded, window_indices)
+    window_indices: Any
+    longer: Any
+    shorter: Any
+    if type(n) is int and type(m) is int:
+        window_indices = np.arange(n + m - 1)[:, None] + np.arange(m)
+        longer, shorter = n, m
+    else:
+        message = "vectors of one element or more are required."
+        n, m = (size if type(size) is int else required(size, size > 0, message) for size in (n, m))
+        window_indices = range_op(n + m - 1, dtype=int64)[:, None] + range_op(m, dtype=int64)
+        longer, shorter = maximum(n, m), minimum(n, m)
+    windows = gather(pad(x, [[m - 1, m - 1]]), window_indices)
     # outside of ``x`` there is no product, not even of nan
     inside = (window_indices >= m - 1) & (window_indices < n + m - 1)
     full = reduce_sum(where_op(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
     if mode == "full":
         return full
-    start = m - 1 if mode == "valid" else (m - 1) // 2
-    return full[start : n if mode == "valid" else start + n]
+    start = shorter - 1 if mode == "valid" else (shorter - 1) // 2
+    return full[start : longer if mode == "valid" else start + longer]
 
 
 def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
@@ -445,16 +463,17 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     """
     x, w = tensor(a), tensor(v)
     kernel = (conj(w) if w.dtype.is_complex else w)[::-1]
-    products = _convolution(x, kernel, mode)
-    n, m = x.shape[0], w.shape[0]
-    return _same_of_shorter(x, kernel) if mode == "same" and m > n else products
-
-
-def _same_of_shorter(x: Any, kernel: Any) -> Tensor:
-    """The ``mode="same"`` part of a correlation whose second vector is longer, as NumPy selects it."""
-    n, m = kernel.shape[0], x.shape[0]
-    start = m // 2
-    return _convolution(x, kernel, "full")[start : start + n]
+    if mode != "same":
+        return _convolution(x, kernel, mode)
+    full = _convolution(x, kernel, "full")
+    (n,), (m,) = operands.sizes(x), operands.sizes(w)
+    start: Any
+    count: Any
+    if type(n) is type(m) is int:
+        start, count = (n // 2, m) if m > n else ((m - 1) // 2, n)  # as NumPy selects it
+    else:
+        start, count = where_op(m > n, n // 2, (m - 1) // 2), maximum(n, m)
+    return full[start : start + count]
 
 
 complete_docstrings(globals())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
@@ -15,10 +16,11 @@ from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, reject_unsupported, tensor
 from dualflow.numpy.reductions import sum
+from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.creation import zeros as tensor_zeros
+from dualflow.ops.linear_algebra import diagonals
 from dualflow.ops.positions import range as range_op
 from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import static_int
@@ -60,13 +62,15 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
         raise InvalidArgumentError(f"The axes of diagonal must differ, but both are axis {i}.")
     other_axes = [axis for axis in range(rank) if axis not in (i, j)]
     x = transpose(x, [*other_axes, i, j])
-    rows, columns = (static_int(size, "a size of the matrices") for size in x.shape[-2:])
-    count = builtins.max(
-        0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns)
-    )
+    *batch, rows, columns = operands.sizes(x)
+    flattened = reshape(x, [*batch, rows * columns])
     start = offset if offset >= 0 else -offset * columns
-    flattened = reshape(x, [*operands.sizes(x)[:-2], rows * columns])
-    return flattened[..., start : start + count * (columns + 1) : columns + 1][..., :count]
+    height, width = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
+    if type(rows) is type(columns) is int:
+        count = builtins.max(0, builtins.min(height, width))
+        return flattened[..., start : start + count * (columns + 1) : columns + 1][..., :count]
+    positions = range_op(0, maximum(minimum(height, width), 0), dtype=int64)
+    return gather(flattened, start + positions * (columns + 1), axis=-1)
 
 
 def diag(v: TensorLike, k: int = 0) -> Tensor:
@@ -92,14 +96,7 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
         return diagonal(x, k)
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"diag takes a vector or a matrix, not shape {x.shape}.")
-    count = static_int(x.shape[0], "the size of the vector")
-    side = count + builtins.abs(k)
-    if not count:
-        return tensor_zeros([side, side], x.dtype)
-    rows = np.arange(side)[:, None]
-    columns = np.arange(side)[None, :]
-    indices = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]
-    return where_op(convert_to_tensor(columns - rows == k), gather(x, indices)[:, None], zeros_like(x)[:1])
+    return diagonals.diag(x, k=static_int(k, "k"))
 
 
 def diagflat(v: TensorLike, k: int = 0) -> Tensor:

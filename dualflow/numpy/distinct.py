@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, overload
 
 import numpy as np
@@ -19,9 +20,11 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.positions import range as range_op
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.scans import cumsum
 from dualflow.ops.selection import where as where_op
+from dualflow.ops.static import require_static_sizes
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -128,7 +131,8 @@ def unique(
         positive_axis = normalize_axis(axis, len(x.shape))
         to_front = [positive_axis, *[i for i in range(len(x.shape)) if i != positive_axis]]
         parts = transpose(x, to_front)
-        order, first = _sort_rows(reshape(parts, [parts.shape[0], -1]))
+        front, *others = operands.sizes(parts)
+        order, first = _sort_rows(reshape(parts, [front, math.prod(others)]))
         inverse = inverse_permutation(to_front)
         values = transpose(boolean_mask(gather(parts, order), first), inverse)
         shape = (operands.sizes(x)[positive_axis],)
@@ -158,17 +162,18 @@ def inverse_permutation(order: Any) -> list[int]:
 
 def _sort_rows(rows: Any) -> tuple[Any, Any]:
     """The permutation that sorts the rows of a matrix, and a mask of the first of equal sorted rows."""
-    count = rows.shape[1]
-    if not rows.shape[0]:
+    (size,) = require_static_sizes(rows.shape, "unique's number of elements of a slice", [1])
+    if rows.shape[0] == 0:
         return tensor(np.zeros(0, np.int32)), tensor(np.zeros(0, bool))
     order = (
-        to(lexsort([rows[:, i] for i in reversed(range(count))]), np.int32)
-        if count
-        else tensor(np.arange(rows.shape[0]))
+        to(lexsort([rows[:, i] for i in reversed(range(size))]), np.int32)
+        if size
+        else range_op(operands.sizes(rows)[0])
     )
     ordered = gather(rows, order)
     other = reduce_any(not_equal(ordered[1:], ordered[:-1]), 1)
-    return order, concat([tensor(np.ones(1, bool)), other], 0)
+    first = concat([tensor(np.ones(1, bool)), other], 0)
+    return order, first if rows.shape[0] is not None else first[: operands.sizes(rows)[0]]
 
 
 def unique_all(x: TensorLike) -> DistinctAll[Tensor]:

@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import moveaxis
 from dualflow.numpy.operands import flat, numpy_result, tensor, to
 from dualflow.numpy.reordering import flip
+from dualflow.numpy.sorting import stable_argsort
 from dualflow.ops import broadcasting, joining, repetition, statistics
+from dualflow.ops.arithmetic import maximum, minimum, mod
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, logical_and, logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.masking import boolean_mask
-from dualflow.ops.reduction import reduce_max, reduce_min
+from dualflow.ops.positions import range as range_op
+from dualflow.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min
 from dualflow.ops.rounding import round
 from dualflow.ops.scans import cumsum
-from dualflow.ops.static import require_static_sizes, static_value
+from dualflow.ops.selection import where as where_op
+from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -86,31 +94,60 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
     """
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
-    size = x.shape[positive_axis]
+    sizes = operands.sizes(x)
+    size = sizes[positive_axis]
     indices = _insert_indices(obj, size)
     new_values = tensor(values, x.dtype)
-    count = indices.size
-    if indices.ndim == 0:  # all values go before one index
+    count = operands.length(indices)
+    if not indices.shape:  # all values go before one index
         if new_values.shape:
             new_axes = (None,) * (len(x.shape) - len(new_values.shape))
             new_values = moveaxis(new_values[new_axes], 0, positive_axis)
         count = new_values.shape[positive_axis] if len(new_values.shape) == len(x.shape) else 1
-        indices = np.repeat(indices, count)
+        repeat = np.broadcast_to if type(size) is int else broadcasting.broadcast_to
+        indices = repeat(indices, [count])
     new = broadcasting.broadcast_to(
-        new_values, [count if a == positive_axis else d for a, d in enumerate(x.shape)]
+        new_values, [count if a == positive_axis else d for a, d in enumerate(sizes)]
     )
-    # an inserted element at index i sorts before element i, which is at i + 0.5
-    order = np.argsort(np.concatenate([np.arange(size) + 0.5, indices.astype(float)]), kind="stable")
+    order = _insertion_order(indices, size)
     return gather(joining.concat([x, new], positive_axis), order, axis=positive_axis)
 
 
-def _insert_indices(obj: Any, size: int) -> np.ndarray[Any, Any]:
+def _insert_indices(obj: Any, size: Any) -> Any:
     """The indices of :func:`insert` in an axis of ``size``, counted from the front; a scalar stays one."""
-    indices = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(static_positions(obj))
-    if indices.dtype.kind == "b":
-        indices = np.flatnonzero(indices)
-    indices = np.where(indices < 0, indices + size, indices)
-    if indices.size and (indices.min() < 0 or indices.max() > size):
+    if isinstance(obj, slice):
+        return (np.arange(size) if type(size) is int else _positions(size))[obj]
+    positions = np.asarray(static_positions(obj))
+    if positions.dtype.kind == "b":
+        positions = np.flatnonzero(positions)
+    return _from_front(positions, size, positions <= size, obj)
+
+
+def _insertion_order(indices: Any, size: Any) -> Any:
+    """The order of elements and inserted ones, in which one at index i is before element i."""
+    if type(size) is int:
+        return np.argsort(np.concatenate([2 * np.arange(size) + 1, 2 * indices]), kind="stable")
+    return stable_argsort(joining.concat([2 * _positions(size) + 1, 2 * indices], 0), 0)
+
+
+def _positions(size: Any) -> Tensor:
+    """The indices of an axis whose size is known at run time only."""
+    return range_op(0, size, dtype=int64)
+
+
+def _from_front(positions: np.ndarray[Any, Any], size: Any, ok: Any, obj: Any) -> Any:
+    """Static ``positions`` in an axis of ``size``, counted from the front.
+
+    Raises:
+        InvalidArgumentError: one of them is not ``ok`` or lies before the axis; at run time if ``size`` is
+            dynamic.
+    """
+    if type(size) is not int:
+        from_front = where_op(positions < 0, positions + size, positions)
+        message = f"an index in {obj!r} is out of range for the axis."
+        return required(from_front, reduce_all(logical_and(ok, from_front >= 0)), message)
+    indices = np.where(positions < 0, positions + size, positions)
+    if not np.all(ok & (indices >= 0)):
         raise InvalidArgumentError(f"An index in {obj!r} is out of range for an axis of size {size}.")
     return indices
 
@@ -135,8 +172,10 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
     """
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
-    size = x.shape[positive_axis]
+    size = operands.sizes(x)[positive_axis]
     indices = obj if isinstance(obj, slice) else np.asarray(static_positions(obj))
+    if type(size) is not int:
+        return boolean_mask(x, _remaining(obj, indices, size), axis=positive_axis)
     try:
         remaining = np.delete(np.arange(size), indices)
     except (IndexError, ValueError) as error:
@@ -144,6 +183,19 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
             f"delete: {error}; the indices are those of axis {positive_axis}."
         ) from None
     return gather(x, remaining, axis=positive_axis)
+
+
+def _remaining(obj: Any, indices: Any, size: Any) -> Tensor:
+    """A mask of the elements that :func:`delete` keeps in an axis whose size is known at run time only."""
+    positions = _positions(size)
+    if isinstance(indices, slice):
+        deleted = positions[indices]
+    elif indices.dtype.kind == "b":
+        message = f"delete takes a mask of the size of the axis, not of {indices.size} elements."
+        return required(logical_not(indices), size == indices.size, message)
+    else:
+        deleted = _from_front(indices.reshape(-1), size, indices.reshape(-1) < size, obj)
+    return logical_not(reduce_any(equal(positions[:, None], deleted), 1))
 
 
 def static_positions(value: Any) -> Any:
@@ -206,7 +258,8 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwar
     if mode in _GATHERING_MODES:
         for axis, (before, after) in enumerate(widths.tolist()):
             if before or after:
-                x = gather(x, _source_indices(mode, x.shape[axis], before, after, kwargs), axis=axis)
+                size = operands.sizes(x)[axis]
+                x = gather(x, _source_indices(mode, size, before, after, kwargs), axis=axis)
         return x
     if mode == "linear_ramp":
         return _with_ramps(x, widths, kwargs.get("end_values", 0))
@@ -232,19 +285,31 @@ _GATHERING_MODES = ("edge", "reflect", "symmetric", "wrap")
 """The modes in which each new element is a copy of another element."""
 
 
-def _source_indices(
-    mode: str, size: Any, before: int, after: int, options: dict[str, Any]
-) -> np.ndarray[Any, Any]:
+def _source_indices(mode: str, size: Any, before: int, after: int, options: dict[str, Any]) -> Any:
     """The index of the source element for each element of the padded axis."""
-    require_static_sizes([size], f"pad's mode {mode!r}")
     if options.get("reflect_type", "even") != "even":
         raise InvalidArgumentError(
             "pad's reflect_type is 'even'; compute an odd reflection as 2 * edge - even."
         )
+    if type(size) is not int:
+        return _dynamic_source_indices(mode, size, before, after)
     try:
         return np.pad(np.arange(size), (before, after), mode=mode)  # type: ignore[call-overload]  # one of four
     except ValueError as error:
         raise InvalidArgumentError(f"pad: {error}.") from None
+
+
+def _dynamic_source_indices(mode: str, size: Any, before: int, after: int) -> Any:
+    """:func:`_source_indices` of an axis whose size is known at run time only."""
+    size = required(size, size > 0, f"pad can't extend an empty axis in mode {mode!r}.")
+    positions = _positions(size + (before + after)) - before
+    if mode == "edge":
+        return maximum(minimum(positions, size - 1), 0)
+    if mode == "wrap":
+        return mod(positions, size)
+    period = maximum(2 * size - 2, 1) if mode == "reflect" else 2 * size
+    forth = mod(positions, period)
+    return minimum(forth, period - forth if mode == "reflect" else period - 1 - forth)
 
 
 def _on_each_side(value: Any, rank: int) -> list[tuple[Any, Any]]:
@@ -284,7 +349,8 @@ def _single_value(values: Sequence[Any]) -> Any:
 
 def _slab(value: Any, x: Any, axis: int, width: int) -> Tensor:
     """``value`` in the shape of ``x``, but ``width`` along ``axis``."""
-    return broadcasting.broadcast_to(value, [width if a == axis else d for a, d in enumerate(x.shape)])
+    sizes = operands.sizes(x)
+    return broadcasting.broadcast_to(value, [width if a == axis else d for a, d in enumerate(sizes)])
 
 
 def _with_ramps(x: Any, widths: np.ndarray[Any, Any], ends: Any) -> Tensor:

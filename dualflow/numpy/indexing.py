@@ -121,13 +121,13 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int = -1) -> Ten
             f"{positions.shape} for {x.shape}."
         )
     positions = indices_by_mode(positions, operands.sizes(x)[positive_axis], "raise")
-    sizes, index_sizes = list(x.shape), list(positions.shape)
+    sizes, index_sizes = operands.sizes(x), operands.sizes(positions)
     if builtins.any(
         m != n and 1 in (m, n)
-        for i, (m, n) in enumerate(zip(sizes, index_sizes, strict=True))
+        for i, (m, n) in enumerate(zip(x.shape, positions.shape, strict=True))
         if i != positive_axis
     ):
-        target = [builtins.max(m, n) for m, n in zip(sizes, index_sizes, strict=True)]
+        target = [n if type(m) is int and m == 1 else m for m, n in zip(sizes, index_sizes, strict=True)]
         x = broadcast_to(x, [*target[:positive_axis], sizes[positive_axis], *target[positive_axis + 1 :]])
         positions = broadcast_to(
             positions, [*target[:positive_axis], index_sizes[positive_axis], *target[positive_axis + 1 :]]

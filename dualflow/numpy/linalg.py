@@ -6,13 +6,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dualflow.core.argument_types import AxisLike, DTypeLike, IntLike, TensorLike
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import diagonals, products
+from dualflow.numpy import diagonals, matrices, operands, products
 from dualflow.numpy.decompositions import EigenPairs as EigenPairs
 from dualflow.numpy.decompositions import OrthogonalFactors as OrthogonalFactors
 from dualflow.numpy.decompositions import SingularFactors as SingularFactors
@@ -155,8 +153,8 @@ def matrix_power(a: TensorLike, n: IntLike) -> Tensor:
     if times < 0:
         x, times = inverse.inv(as_matrices(x)), -times
     if not times:
-        identity = to(tensor(np.eye(static_int(x.shape[-1], "the size of the matrices"))), x.dtype)
-        return broadcast_to(identity, tuple(x.shape))
+        sizes = operands.sizes(x)
+        return broadcast_to(to(matrices.eye(sizes[-1]), x.dtype), sizes)
     product = products.matmul if x.dtype.is_bool else products.matrix_product
     power: Any = None
     while times:

@@ -17,6 +17,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import broadcast, normalize_axes, normalize_axis
+from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.comparison import not_equal
@@ -26,7 +27,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.record import holds_tensors
 from dualflow.ops.shapes import size as count
-from dualflow.ops.static import ints, require_static_sizes
+from dualflow.ops.static import ints
 from dualflow.ops.tensor import Tensor
 from dualflow.ops.tensor_sizes import axis_sizes
 
@@ -173,11 +174,13 @@ def with_rank(ary: Any, rank: int, name: str) -> Tensor:
     return x
 
 
-def default_rtol(x: Any) -> float:
-    """The larger size of the matrices ``x``, whose sizes are known, times the ``eps`` of their dtype."""
-    return max(require_static_sizes(x.shape, "the default rtol", (-2, -1))) * float(
-        np.finfo(x.dtype.dtype).eps
-    )
+def default_rtol(x: Any) -> Any:
+    """The larger size of the matrices ``x`` times the ``eps`` of their dtype: a float, or a scalar tensor."""
+    rows, columns = sizes(x)[-2:]
+    eps = float(np.finfo(x.dtype.dtype).eps)
+    if type(rows) is type(columns) is int:
+        return max(rows, columns) * eps
+    return to(maximum(rows, columns), x.dtype.real_dtype) * eps
 
 
 def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:

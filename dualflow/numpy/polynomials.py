@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import calculus
+from dualflow.function.control.maps import foldl
+from dualflow.numpy import calculus, operands
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, inexact, promote_together, tensor, to
+from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.joining import concat, unstack
+from dualflow.ops.positions import range as range_op
+from dualflow.ops.repetition import pad
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
@@ -47,7 +52,9 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     """
     coefficients, at = promote_together(_row(p), tensor(x))
     value = zeros_like(at)
-    for i in range(static_int(coefficients.shape[0], "the number of coefficients")):
+    if coefficients.shape[0] is None:
+        return foldl(lambda partial, c: partial * at + c, coefficients, value)
+    for i in range(coefficients.shape[0]):
         value = value * at + coefficients[i]
     return value
 
@@ -55,9 +62,9 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 def _pad_to_equal_size(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Both coefficient vectors, the shorter one padded with leading zeros."""
     x, y = promote_together(_row(a1), _row(a2))
-    size = builtins.max(x.shape[0], y.shape[0])
-    x, y = (concat([tensor(np.zeros(size - v.shape[0]), v.dtype), v], 0) for v in (x, y))
-    return x, y
+    (n,), (m,) = operands.sizes(x), operands.sizes(y)
+    size = builtins.max(n, m) if type(n) is type(m) is int else maximum(n, m)
+    return pad(x, [[size - n, 0]]), pad(y, [[size - m, 0]])
 
 
 def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
@@ -173,8 +180,15 @@ def polyder(p: TensorLike, m: IntLike = 1) -> Tensor:
     if times < 0:
         raise InvalidArgumentError(f"polyder needs m >= 0, not {m}.")
     for _ in range(times):
-        x = x[:-1] * tensor(np.arange(builtins.max(x.shape[0] - 1, 0), 0, -1), _derivative_dtype(x))
+        x = x[:-1]
+        x = x * tensor(_powers(x), _derivative_dtype(x))
     return x
+
+
+def _powers(x: Any) -> Any:
+    """The numbers from the size of the vector ``x`` down to 1."""
+    (count,) = operands.sizes(x)
+    return np.arange(count, 0, -1) if type(count) is int else count - range_op(count, dtype=int64)
 
 
 def _derivative_dtype(x: Any) -> Any:
@@ -218,7 +232,7 @@ def polyint(p: TensorLike, m: IntLike = 1, k: IntLike | None = None) -> Tensor:
         coefficients = inexact(x, np.result_type(x.dtype.dtype, np.float64))
         x = concat(
             [
-                coefficients / tensor(np.arange(x.shape[0], 0, -1), coefficients.dtype),
+                coefficients / tensor(_powers(x), coefficients.dtype),
                 reshape(tensor(constant, coefficients.dtype), [1]),
             ],
             0,

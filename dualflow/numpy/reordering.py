@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axes, normalize_axis
 from dualflow.core.tracebacks import make_entries
@@ -15,8 +16,12 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import swapaxes
 from dualflow.numpy.operands import flat, tensor, with_rank
 from dualflow.ops import arrangement, repetition
+from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.creation import zeros as tensor_zeros
+from dualflow.ops.joining import concat
+from dualflow.ops.positions import range as range_op
 from dualflow.ops.static import ints, static_int, static_value
+from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -204,7 +209,10 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
     if builtins.min(new_sizes, default=0) < 0:
         raise InvalidArgumentError(f"Sizes are 0 or more, not {new_shape!r}.")
     x, count = flat(tensor(a)), int(np.prod(new_sizes))
-    have = static_int(operands.length(x), "the number of elements")
+    have = operands.length(x)
+    if type(have) is not int:  # of no elements, all of the result is the zero
+        positions = mod(range_op(0, count, dtype=int64), maximum(have, 1))
+        return arrangement.reshape(gather(concat([x, tensor_zeros([1], x.dtype)], 0), positions), new_sizes)
     if not have or not count:
         return tensor_zeros(new_sizes, x.dtype)
     return arrangement.reshape(repetition.tile(x, [-(-count // have)])[:count], new_sizes)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.ops.arithmetic import multiply
@@ -13,8 +14,11 @@ from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
 from dualflow.ops.contraction_order import contraction_order
+from dualflow.ops.positions import iota
 from dualflow.ops.record import promote_together
+from dualflow.ops.size_values import operand
 from dualflow.ops.static import ints, require_static_sizes, static_int
+from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
@@ -237,7 +241,10 @@ def _diagonal(x: Any, labels: str, first: int, second: int) -> tuple[Any, str]:
     n = x.shape[-1]
     require_static_sizes(x.shape, "a diagonal")
     flat = reshape(x, [*x.shape[:-2], n * n])
-    return flat[..., :: n + 1], "".join(labels[i] for i in others) + labels[first]
+    remaining = "".join(labels[i] for i in others) + labels[first]
+    if type(n) is int:
+        return flat[..., :: n + 1], remaining
+    return gather(flat, iota([n], 0, int64) * operand(n + 1), axis=-1), remaining
 
 
 def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:

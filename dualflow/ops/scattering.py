@@ -126,6 +126,14 @@ def updated(tensor: Any, indices: Any, updates: Any, ufunc: np.ufunc | None = No
     return out
 
 
+def _updated_shapes(tensor: Any, indices: Any, updates: Any) -> list[Any]:
+    """The shapes that an update of ``tensor`` requires of its inputs."""
+    depth = indices[-1]
+    fits = type(depth) is int and depth <= len(tensor)
+    required = (*indices[:-1], *tensor[depth:]) if fits else updates
+    return [tensor, indices, required if len(required) == len(updates) else updates]
+
+
 def _fi(*shape: int) -> Domain:
     return Domain(-50, 50, "fi", shape)
 
@@ -181,6 +189,7 @@ UPDATE_ND = register(
         kernel=updated,
         kind=Scatter(onto=True, join="put"),
         batching_rule=BatchingRule(positions=1),
+        required_shapes=_updated_shapes,
         vjp=(
             lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
             None,
@@ -199,6 +208,7 @@ ADD_ND = register(
         kernel=lambda tensor, indices, updates: updated(tensor, indices, updates, np.add),
         kind=Scatter(onto=True, join="add"),
         batching_rule=BatchingRule(positions=1),
+        required_shapes=_updated_shapes,
         vjp=(
             lambda g, out, tensor, indices, updates: g,
             None,

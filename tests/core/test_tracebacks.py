@@ -301,3 +301,10 @@ def test_all_public_functions_show_their_parameters():
     hidden = [n for n, f in functions.items() if inspect.getfullargspec(f)[:3] == ([], "args", "kwargs")]
     assert len(functions) > 300
     assert hidden == []
+
+
+def test_a_function_of_code_without_a_module_has_an_entry():
+    namespace: dict = {}
+    exec("def count(x): return len(x)", namespace)
+    assert namespace["count"].__module__ is None
+    assert entry(namespace["count"])([1, 2]) == 2

@@ -142,6 +142,8 @@ class SizeInference:
         kind, add = node.op.kind, self.tracer.builder.add
         if isinstance(kind, Decompose):
             operands = [self.tracer.tensor_of(v) for v in inputs]
+            nodes = self.tracer.builder.nodes
+            before = len(nodes)
             try:
                 resolved = kind.resolve(self, *operands, **node.attrs)
             except InvalidArgumentError:
@@ -149,6 +151,8 @@ class SizeInference:
                     raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
                 raise
             results = resolved if isinstance(resolved, tuple) else (resolved,)
+            if any(not isinstance(n.op.kind, Loop) and not _has_sizes(n) for n in nodes[before:]):
+                raise UndecidedSize(f"a size in {node.op.name} depends on data")
             return [self.tracer.lift(x)._value for x in results]
         if isinstance(kind, Cond):
             return self._cond(node, inputs)
@@ -171,7 +175,7 @@ class SizeInference:
                 recorded = with_shapes(self.tracer.builder, node, inputs, shapes)
             else:
                 recorded = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
-        if not isinstance(kind, Elementwise) and not all(spec.shape.is_static for spec in recorded.specs):
+        if not isinstance(kind, Elementwise) and not _has_sizes(recorded):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
         return recorded.outputs
 
@@ -475,3 +479,8 @@ class SizeInference:
 def _without_variables(spec: TensorSpec) -> TensorSpec:
     """``spec`` with 0 for the sizes that are known only at run time."""
     return TensorSpec.of(Shape([n if is_static((n,)) else 0 for n in spec.shape]), spec.dtype)
+
+
+def _has_sizes(node: Node) -> bool:
+    """Whether all sizes of the results are numbers or expressions."""
+    return all(spec.shape.is_static for spec in node.specs)

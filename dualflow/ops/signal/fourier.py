@@ -13,7 +13,7 @@ import numpy as np
 import scipy.fft
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import complex64, complex128, float32, float64
+from dualflow.core.dtypes import complex64, complex128, float32, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
@@ -29,6 +29,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, ONE, REAL, RFFT, THREE, TWO
 from dualflow.ops.size_values import numbers_below, operand, selected
 from dualflow.ops.static import ints, require_static_sizes, static_int
+from dualflow.ops.tensor_sizes import axis_sizes
 from dualflow.sizes.size_functions import largest, smallest
 from dualflow.sizes.symbolic_sizes import SymInt
 
@@ -442,8 +443,8 @@ def irfftnd(
 def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:
     x = convert_to_tensor(x)
     over = normalize_axes(None if axes is None else ints(axes, "axes"), len(x.shape))
-    dims = require_static_sizes(x.shape, "a shift by halves", over)
-    return roll(x, [n // 2 if forth else -(n // 2) for n in dims], over)
+    sizes = axis_sizes(x, int64)
+    return roll(x, [sizes[axis] // 2 if forth else -(sizes[axis] // 2) for axis in over], over)
 
 
 def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
@@ -457,7 +458,7 @@ def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = Non
         A tensor with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: an axis is out of range, or its size is unknown in a trace.
+        InvalidArgumentError: an axis is out of range.
 
     >>> import dualflow as df
     >>> df.signal.fftshift([0, 1, 2, -2, -1]).numpy()
@@ -477,7 +478,7 @@ def ifftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = No
         A tensor with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: an axis is out of range, or its size is unknown in a trace.
+        InvalidArgumentError: an axis is out of range.
 
     >>> import dualflow as df
     >>> df.signal.ifftshift([-2, -1, 0, 1, 2]).numpy()
