@@ -13,18 +13,14 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
-from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.calls.data_dependent_sizes import changed_sizes
-from dualflow.function.calls.integer_values import IntegerValues
-from dualflow.function.calls.recorded_body import RecordedBody, recorded_graph
+from dualflow.function.calls.control_flow_inference import NO_VALUES, ControlFlowInference
+from dualflow.function.calls.recorded_body import recorded_graph
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
 from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
-from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph import origin
-from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
-from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Value
@@ -37,11 +33,9 @@ from dualflow.ops.shapes import ENSURED
 from dualflow.schedule.call_reports import user_line
 from dualflow.sizes.size_functions import substitute
 from dualflow.sizes.symbolic_sizes import (
-    SizeVariable,
     SymInt,
     UndecidedSize,
     bounds,
-    is_static,
     size_variable,
     size_variables,
     variable_of,
@@ -49,11 +43,10 @@ from dualflow.sizes.symbolic_sizes import (
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
-_NO_VALUES: Final[Mapping[Value, Value]] = {}
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
-class SizeInference:
+class SizeInference(ControlFlowInference):
     """Records the nodes of a graph, or of the body of a conditional or loop, with symbolic sizes.
 
     It is the :class:`~dualflow.ops.op_kinds.SizeReader` of ops that read sizes from tensors.
@@ -69,10 +62,8 @@ class SizeInference:
     """
 
     def __init__(self, tracer: Tracer, outer: SizeInference | None = None) -> None:
-        self.tracer = tracer
+        super().__init__(tracer, outer)
         self._outer = outer
-        self.integers = IntegerValues()
-        self.bound: set[SizeVariable] = set() if outer is None else set(outer.bound)
         self.checked_sizes: dict[SymInt, int] = {} if outer is None else dict(outer.checked_sizes)
         self.op_name = ""
         self._numbered_nodes = 0
@@ -103,7 +94,7 @@ class SizeInference:
         return recorded_graph(self.tracer.builder, name, inputs, outputs)
 
     def record(
-        self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = _NO_VALUES
+        self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = NO_VALUES
     ) -> dict[Value, Value]:
         """Record copies of ``nodes`` that compute from ``inputs``; returns the copy of each value.
 
@@ -140,6 +131,8 @@ class SizeInference:
     def record_node(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
         """Record ``node`` for other inputs; returns the values of its results."""
         kind, add = node.op.kind, self.tracer.builder.add
+        if not isinstance(kind, Loop) and any(v in self.ragged_stacks for v in inputs):
+            return self.over_rows(node, inputs)
         if isinstance(kind, Decompose):
             operands = [self.tracer.tensor_of(v) for v in inputs]
             nodes = self.tracer.builder.nodes
@@ -155,9 +148,9 @@ class SizeInference:
                 raise UndecidedSize(f"a size in {node.op.name} depends on data")
             return [self.tracer.lift(x)._value for x in results]
         if isinstance(kind, Cond):
-            return self._cond(node, inputs)
+            return self.cond_outputs(node, inputs)
         if isinstance(kind, Loop):
-            return self._loop(node, inputs)
+            return self.loop_outputs(node, inputs)
         shapes = required_shapes(node, inputs, self._require_outside)
         try:
             recorded = add(node.op, inputs, node.attrs, node.origin)
@@ -197,109 +190,6 @@ class SizeInference:
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
         return self.tracer.lift(self.require_shape(self.tracer.tensor_of(value), shape, message))._value
 
-    # conditionals and loops
-
-    def _body(
-        self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]
-    ) -> RecordedBody:
-        """The body ``graph`` of a node, recorded for inputs of ``specs``.
-
-        ``sources`` has, for each input that is the same in all iterations, the value outside of the body;
-        None for others.
-        """
-        inner = SizeInference(Tracer(graph.name), self)
-        with tracing(inner.tracer):
-            inputs = [inner.tracer.builder.argument(spec) for spec in specs]
-            for value, source in zip(inputs, sources, strict=True):
-                if source is not None:
-                    inner.integers.copy_elements(value, self.integers, source, self.bound)
-            recorded = inner.record(graph.nodes, dict(zip(graph.inputs, inputs, strict=True)))
-        outputs = [recorded[v] for v in graph.outputs]
-        return RecordedBody(inner.tracer.builder, inner.bound, graph.name, inputs, outputs)
-
-    def _branches(
-        self, branches: Sequence[Graph], specs: Sequence[TensorSpec], operands: Sequence[Value]
-    ) -> list[RecordedBody]:
-        """The branches of a conditional; one that raises an error for the sizes fails when it is taken.
-
-        Raises:
-            DualflowError: no branch accepts the sizes.
-        """
-        bodies: list[RecordedBody | DualflowError] = []
-        for branch in branches:
-            try:
-                bodies.append(self._body(branch, specs, operands))
-            except DualflowError as error:
-                bodies.append(deferrable(error))
-        valid = next((b for b in bodies if isinstance(b, RecordedBody)), None)
-        if valid is None:
-            raise next(error for error in bodies if isinstance(error, DualflowError))
-        results = [_without_variables(v.spec) for v in valid.outputs]
-        return [
-            body
-            if isinstance(body, RecordedBody)
-            else self._body(failing_branch(branch, specs, results, body), specs, operands)
-            for branch, body in zip(branches, bodies, strict=True)
-        ]
-
-    def _cond(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """Infer a conditional: a result size that differs between branches becomes a size variable."""
-        operands = inputs[1:]
-        specs = [v.spec for v in operands]
-        bodies = self._branches(branches_of(node), specs, operands)
-        for index in range(len(bodies[0].outputs)):
-            shapes = [tuple(b.outputs[index].spec.shape) for b in bodies]
-            for axis, sizes in enumerate(zip(*shapes, strict=True)):
-                if any(d != sizes[0] for d in sizes) or not size_variables(sizes[0]) <= self.bound:
-                    merged = size_variable(least=0)
-                    for body in bodies:
-                        body.bind_result_size(index, axis, merged)
-        for body in bodies:
-            self.bound |= body.result_variables
-        spec = CondSpec(tuple([b.graph() for b in bodies]))
-        return self.tracer.builder.add(node.op, inputs, {"cond": spec}, node.origin).outputs
-
-    def _loop(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """The outputs of a loop; each size that iterations change is a new size variable in the body."""
-        loop = loop_of(node)
-        carried, stacks, invariants = loop.parts(list(inputs))
-        if loop.scanned and loop.length is None and stacks[0].spec.shape[0] is not None:
-            loop = replace(loop, length=stacks[0].spec.shape[0])
-        carry = [v.spec for v in carried]
-        rows = [TensorSpec.of(Shape(tuple(v.spec.shape)[1:]), v.spec.dtype) for v in stacks]
-        sources: list[Value | None] = [*([None] * loop.end), *invariants]
-        changing: set[SizeVariable] = set()
-        while True:
-            specs = [*carry, *rows, *[v.spec for v in invariants]]
-            try:
-                body = self._body(loop.body, specs, sources)
-            except DualflowError as error:
-                failing = failing_loop_body(loop.body, specs, loop.carried, deferrable(error))
-                body = self._body(failing, specs, sources)
-            differing = changed_sizes(carry, body.outputs, changing)
-            if not differing:
-                break
-            for index, axis in differing:
-                fresh = size_variable(least=0)
-                changing |= size_variables(fresh)
-                shape = list(carry[index].shape)
-                shape[axis] = fresh
-                carry[index] = TensorSpec.of(Shape(shape), carry[index].dtype)
-        for index, spec in enumerate(carry):
-            for axis, size in enumerate(spec.shape):
-                if size_variables((size,)) & changing:
-                    body.bind_result_size(index, axis, size_variable(least=0))
-        local = (body.bound | changing) - self.bound
-        if any(size_variables(tuple(v.spec.shape)) & local for v in body.outputs[len(carry) :]):
-            raise UndecidedSize("the rows that a loop stacks differ in size")
-        condition = None
-        if loop.condition is not None:
-            specs = [*carry, *[v.spec for v in invariants]]
-            condition = self._body(loop.condition, specs, [*([None] * len(carry)), *invariants]).graph()
-        self.bound |= changing
-        sized = replace(loop, body=body.graph(), condition=condition)
-        return self.tracer.builder.add(node.op, inputs, {"loop": sized}, node.origin).outputs
-
     # the SizeReader of ops that the trace replaces
 
     def infer_body(self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]) -> Graph:
@@ -307,7 +197,7 @@ class SizeInference:
 
         ``sources`` has the value of this graph for the inputs that are equal to one.
         """
-        body = self._body(graph, specs, sources)
+        body = self.recorded_body(graph, specs, sources)
         self.bound |= body.bound
         return body.graph()
 
@@ -474,11 +364,6 @@ class SizeInference:
         """``inputs`` of an elementwise op, with sizes that broadcast; the program checks that they do."""
         shapes = broadcast_shapes([v.spec.shape for v in inputs])
         return [self._with_shape(v, shape) for v, shape in zip(inputs, shapes, strict=True)]
-
-
-def _without_variables(spec: TensorSpec) -> TensorSpec:
-    """``spec`` with 0 for the sizes that are known only at run time."""
-    return TensorSpec.of(Shape([n if is_static((n,)) else 0 for n in spec.shape]), spec.dtype)
 
 
 def _has_sizes(node: Node) -> bool:

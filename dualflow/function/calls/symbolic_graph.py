@@ -72,6 +72,7 @@ def with_symbolic_sizes(
         with _deciding(inference, call_sizes):
             recorded = inference.record(graph.nodes, inputs, later)
     outputs = [recorded[v] for v in graph.outputs]
+    inference.refuse_ragged(outputs)
     updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
     if any(u.input.spec != u.value.spec for u in updates):
         raise UndecidedSize("a variable is assigned a value whose size depends on data")
