@@ -205,6 +205,37 @@ def test_small_integers_may_be_multiplied_in_a_wider_dtype(mode):
     assert int(result) == 10_000
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("left", "right"), [((3, 4), (4, 5)), ((2, 1, 3, 4), (6, 4, 1)), ((70, 40), (40, 50)), ((3, 0), (0, 2))]
+)
+def test_products_of_integer_matrices_wrap_as_numpys_do(dtype, left, right):
+    rng, limits = np.random.default_rng(0), np.iinfo(dtype)
+    a, b = (rng.integers(limits.min, limits.max, shape, dtype, endpoint=True) for shape in (left, right))
+    a_t, b_t = a.swapaxes(-1, -2).copy(), b.swapaxes(-1, -2).copy()
+
+    @df.function
+    def products(a, b, a_t, b_t):
+        return (
+            df.matmul(a, b),
+            df.matmul(a_t, b, transpose_a=True),
+            df.matmul(a, b_t, transpose_b=True),
+            df.matmul(a_t, b_t, transpose_a=True, transpose_b=True),
+        )
+
+    for product in products(a, b, a_t, b_t):
+        np.testing.assert_array_equal(product, np.matmul(a, b), strict=True)
+
+
+@pytest.mark.llvm
+def test_products_of_integer_matrices_are_native_for_any_size():
+    product = df.function(lambda a: a @ a, input_signature=[df.TensorSpec([None, None], df.int32)])
+    for size in (3, 50):
+        x = np.arange(size * size, dtype=np.int32).reshape(size, size)
+        np.testing.assert_array_equal(product(x), x @ x)
+    assert "numpy" not in product.status()
+
+
 def multiplications(equation, path):
     """The number of multiplications of an order, whose products join the end of the list."""
     groups, result = equation.split("->")

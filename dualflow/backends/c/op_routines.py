@@ -11,7 +11,6 @@ from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
-from dualflow.ops.contraction import MATMUL
 from dualflow.ops.ordering.extremes import TOP_PLACES
 from dualflow.ops.ordering.search import SEARCHSORTED
 from dualflow.ops.record import Op
@@ -227,43 +226,6 @@ static bool {name}({", ".join(operands[::-1] if adds else operands)}, {c} *out, 
     return OpRoutine(name, {name: text}, numbers, message=OUT_OF_RANGE)
 
 
-def _integer_product(node: Node) -> OpRoutine | None:
-    """The routine for a batch of integer matrix products, which wrap on overflow."""
-    x, y = node.inputs
-    dtype = node.output.spec.dtype
-    shapes = [sizes(v) for v in (x, y, node.output)]
-    if not dtype.is_integer or any(shape[:-2] not in ((), shapes[2][:-2]) for shape in shapes):
-        return None
-    c, unsigned = c_type(dtype), c_type(UNSIGNED[max(dtype.size, 4)])
-    name = f"df_product_{type_name(dtype)}"
-    text = f"""\
-/* The products of `count` matrices, whose rows and columns have these distances. */
-static void {name}(const {c} *x, const {c} *y, {c} *out, int64_t count, int64_t rows, int64_t columns,
-                   int64_t inner, int64_t x_step, int64_t x_row, int64_t x_column, int64_t y_step,
-                   int64_t y_row, int64_t y_column)
-{{
-    for (int64_t i = 0; i < count * rows * columns; i++) {{
-        const int64_t batch = i / (rows * columns), row = i / columns % rows, column = i % columns;
-        const {c} *const left = x + batch * x_step + row * x_row;
-        const {c} *const right = y + batch * y_step + column * y_column;
-        {unsigned} sum = 0;
-        for (int64_t k = 0; k < inner; k++) {{
-            sum += ({unsigned})left[k * x_column] * ({unsigned})right[k * y_row];
-        }}
-        out[i] = ({c})sum;
-    }}
-}}
-"""
-    *batch, rows, columns = shapes[2]
-    transposed = [bool(node.attrs.get(flag)) for flag in ("transpose_a", "transpose_b")]
-    inner = shapes[0][-2 if transposed[0] else -1]
-    strides: list[int] = []
-    for shape, is_transposed in zip(shapes, transposed, strict=False):
-        step = 0 if len(shape) == 2 else shape[-1] * shape[-2]
-        strides += [step, 1, shape[-1]] if is_transposed else [step, shape[-1], 1]
-    return OpRoutine(name, {name: text}, (math.prod(batch), rows, columns, inner, *strides))
-
-
 _WRITERS: Final[dict[Op, Callable[[Node], OpRoutine | None]]] = {
     SORT: _sort,
     ARGSORT: _argsort,
@@ -271,5 +233,4 @@ _WRITERS: Final[dict[Op, Callable[[Node], OpRoutine | None]]] = {
     SEARCHSORTED: _searchsorted,
     TAKE_ALONG: _take_along,
     ADD_ALONG: _add_along,
-    MATMUL: _integer_product,
 }

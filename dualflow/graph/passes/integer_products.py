@@ -1,4 +1,4 @@
-"""Products of integers: those of 8 bits as sums; those of matrices as products that some backends run."""
+"""Products of integers as sums; those of matrices as products that some backends run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, Make, Replacement, expand, replaced_by, rewrite
 from dualflow.ops.arithmetic import multiply
-from dualflow.ops.arrangement import RESHAPE
+from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, TRANSPOSE
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.conversion import CAST
@@ -32,11 +32,43 @@ def multiply_integer_matrices(graph: Graph) -> Graph:
     """``graph`` with ops that the plan takes for products in place of matrix products of integers."""
 
     def multiplied(node: Node) -> Expansion | None:
-        if node.op is not MATMUL or not node.output.spec.dtype.is_integer:
+        if not _is_integer_matmul(node):
             return None
         return replaced_by(node.like(_INTEGER_MATMUL, node.inputs, node.attrs, node.specs))
 
     return expand(graph, multiplied, (MatMul,))
+
+
+def sum_integer_matrices(graph: Graph) -> Graph:
+    """``graph`` with a sum in place of each matrix product of integers."""
+    if not any(map(_is_integer_matmul, graph.nodes)):
+        return graph
+    return eliminate_dead_code(rewrite(graph, _as_sum_of_matrices))
+
+
+def _is_integer_matmul(node: Node) -> bool:
+    return node.op is MATMUL and node.output.spec.dtype.is_integer
+
+
+def _as_sum_of_matrices(node: Node, make: Make) -> Replacement:
+    """A matrix product of integers as the sum of ``x[..., i, k, 1] * w[..., 1, k, j]`` over k."""
+    if not _is_integer_matmul(node):
+        return None
+    x, w = [
+        make(TRANSPOSE, (operand,), {"perm": _swapped(len(operand.spec.shape))}) if transposed else operand
+        for operand, transposed in zip(
+            node.inputs, (node.attrs.get("transpose_a"), node.attrs.get("transpose_b")), strict=True
+        )
+    ]
+    left = make(EXPAND_DIMS, (x,), {"axis": (len(x.spec.shape),)})
+    right = make(EXPAND_DIMS, (w,), {"axis": (len(w.spec.shape) - 2,)})
+    terms = make(multiply.op, (left, right))
+    return (make(REDUCE_SUM, (terms,), {"axis": (len(terms.spec.shape) - 2,), "keepdims": False}),)
+
+
+def _swapped(rank: int) -> tuple[int, ...]:
+    """The permutation that transposes matrices."""
+    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _as_sum(node: Node, make: Make) -> Replacement:

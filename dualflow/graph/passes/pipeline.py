@@ -26,7 +26,11 @@ from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.inline_branches import take_branches
-from dualflow.graph.passes.integer_products import multiply_integer_matrices, sum_integer_products
+from dualflow.graph.passes.integer_products import (
+    multiply_integer_matrices,
+    sum_integer_matrices,
+    sum_integer_products,
+)
 from dualflow.graph.passes.loop_products import batch_products
 from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
@@ -85,7 +89,9 @@ def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:
 
 
 def _with_integer_matrices(graph: Graph, options: CompileOptions) -> Graph:
-    return multiply_integer_matrices(graph) if options.capabilities.integer_matrices else graph
+    if options.capabilities.integer_matrices:
+        return multiply_integer_matrices(graph)
+    return sum_integer_matrices(graph) if "i" in options.capabilities.dtypes else graph
 
 
 def _without_small_host_calls(graph: Graph, options: CompileOptions) -> Graph:
