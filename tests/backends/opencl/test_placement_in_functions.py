@@ -17,8 +17,14 @@ from required_tools import require_module
 import dualflow as df
 from dualflow.compat import v1
 from dualflow.core.device_names import CPU, GPU
+from dualflow.graph.capabilities import KERNEL_DTYPES, Capabilities
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.pipeline import optimise
 
 require_module("pyopencl")
+
+from dualflow.backends.opencl.backend import build  # noqa: E402  # they import pyopencl
+from dualflow.backends.opencl.capabilities import capabilities  # noqa: E402
 
 X = df.constant(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
 WHY = "it is in a block of df.device('/CPU:0')"
@@ -326,6 +332,26 @@ def test_without_soft_placement_an_op_without_device_code_in_a_block_is_an_error
         f(X)
     assert "df.sort(x)" in str(caught.value)
     assert "set_soft_device_placement(True)" in str(caught.value)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_float64_without_the_extension_runs_on_the_host_or_is_an_error_that_names_it(soft: bool) -> None:
+    @df.function
+    def f(x):
+        with df.device("/GPU:0"):
+            return df.exp(x) * 2.0
+
+    less = capabilities() & Capabilities(dtypes=KERNEL_DTYPES.replace("d", "").replace("D", ""))
+    options = CompileOptions("opencl", capabilities=less, soft_placement=soft)
+    x = np.arange(3.0)
+    graph = optimise(f.get_concrete_function(df.TensorSpec([3], df.float64)).graph, options)
+    if not soft:
+        with pytest.raises(df.errors.InvalidArgumentError, match="lacks the extension cl_khr_fp64"):
+            build(graph, options)
+        return
+    program = build(graph, options)
+    np.testing.assert_allclose(program.run([x])[0], 2 * np.exp(x))
+    assert "cl_khr_fp64" in program.parts[1].reason
 
 
 @pytest.mark.usefixtures("strict_placement")
