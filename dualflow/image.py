@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dualflow.ops.image.boxes import non_max_suppression_overlaps as non_max_suppression_overlaps
     from dualflow.ops.image.boxes import non_max_suppression_padded as non_max_suppression_padded
     from dualflow.ops.image.boxes import non_max_suppression_with_scores as non_max_suppression_with_scores
+    from dualflow.ops.image.class_boxes import combined_non_max_suppression as combined_non_max_suppression
     from dualflow.ops.image.colours import adjust_hue as adjust_hue
     from dualflow.ops.image.colours import adjust_saturation as adjust_saturation
     from dualflow.ops.image.colours import grayscale_to_rgb as grayscale_to_rgb
@@ -92,6 +93,7 @@ _publish(
             "draw_bounding_boxes non_max_suppression non_max_suppression_overlaps "
             "non_max_suppression_padded non_max_suppression_with_scores"
         ),
+        "dualflow.ops.image.class_boxes": "combined_non_max_suppression",
         "dualflow.ops.image.colours": (
             "adjust_hue adjust_saturation grayscale_to_rgb hsv_to_rgb rgb_to_grayscale rgb_to_hsv "
             "rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"

@@ -13,6 +13,12 @@ IMAGE, DOT = df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
 
 
 CASES = {
+    "boxes of classes without a batch": (
+        lambda: df.image.combined_non_max_suppression(df.ones([3, 1, 4]), df.ones([3, 2]), 1, 1),
+        InvalidArgumentError,
+        "takes boxes",
+        "reshape them",
+    ),
     "a word for gamma": (lambda: image.adjust_gamma(IMAGE, "a"), DTypeError, "gamma is a number", "not 'a'"),
     "an image of two axes": (
         lambda: image.resize(M, [1, 1]),
