@@ -27,7 +27,7 @@ from dualflow.ops.static import (
     static_value,
 )
 from dualflow.ops.tensor_sizes import axis_sizes
-from dualflow.sizes.size_functions import inferred_size
+from dualflow.sizes.size_functions import inferred_size, largest
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike
@@ -78,14 +78,21 @@ def _check_sizes(shape: Sequence[Dim]) -> None:
 def reshaped_by(read: SizeReader, x: Any, shape: Sequence[int]) -> Any:
     """``x`` reshaped to ``shape``, one size of which may be -1; checked at run time."""
     count = math.prod(x.shape)
-    products = [math.prod([*shape[:i], *shape[i + 1 :]]) for i in range(len(shape))]
-    none_free = [type(product) is int and product == 0 for product in products]  # if another size is 0
-    free = [
-        0 if has_zero else count // product for has_zero, product in zip(none_free, products, strict=True)
-    ]
+    others = [[*shape[:i], *shape[i + 1 :]] for i in range(len(shape))]
+    free = [_remaining_size(x.shape, sizes) for sizes in others]
     target = read.sizes([inferred_size(d, size) for d, size in zip(shape, free, strict=True)])
     checked = read.require_size(x, math.prod(target), count)
     return dispatch.current().apply(RESHAPE, (checked,), {"shape": Shape(target)})
+
+
+def _remaining_size(old: Sequence[int], others: Sequence[int]) -> int:
+    """The size that one axis of a new shape needs, if those of the other axes are ``others``.
+
+    If one of these is 0, the tensor has no elements, and sizes of 0 are left out of both products.
+    """
+    if any(type(d) is int and d == 0 for d in others):
+        old, others = ([largest(d, 1) for d in sizes] for sizes in (old, others))
+    return math.prod(old) // math.prod(others)
 
 
 RESHAPE = register(

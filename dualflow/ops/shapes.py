@@ -18,7 +18,7 @@ from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
-from dualflow.ops.tensor_sizes import SHAPE
+from dualflow.ops.tensor_sizes import SHAPE, size_array
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
@@ -37,6 +37,7 @@ def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None
 
     Raises:
         DTypeError: tensors can't have the dtype ``out_type``.
+        InvalidArgumentError: a size is larger than any number of ``out_type``.
 
     >>> import dualflow as df
     >>> df.shape([[1, 2, 3]]).numpy()
@@ -44,7 +45,7 @@ def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None
     """
     dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
-        return dispatch.current().constant(np.array(sizes, dtype.dtype))
+        return dispatch.current().constant(size_array(sizes, dtype))
     return dispatch.current().apply(SHAPE, (input,), {"dtype": dtype})
 
 
@@ -60,6 +61,7 @@ def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None 
 
     Raises:
         DTypeError: tensors can't have the dtype ``out_type``.
+        InvalidArgumentError: the number is larger than any number of ``out_type``.
 
     >>> import dualflow as df
     >>> df.size([[1, 2, 3]]).numpy()
@@ -67,7 +69,7 @@ def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None 
     """
     dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
-        return dispatch.current().constant(np.array(sizes.num_elements(), dtype.dtype))
+        return dispatch.current().constant(size_array(sizes.num_elements(), dtype))
     return reduce_sum(broadcast_like(dispatch.current().constant(np.array(1, dtype.dtype)), input))
 
 

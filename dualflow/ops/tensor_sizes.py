@@ -8,6 +8,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, int32, int64
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Decompose, SizeReader, SizeVector
@@ -27,10 +28,24 @@ SIZES = register(
 )
 
 
+def size_array(sizes: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """Static sizes as an array of an integer dtype.
+
+    Raises:
+        InvalidArgumentError: a size is larger than any number of ``dtype``.
+    """
+    array = np.array(sizes, np.int64)
+    if dtype.is_integer and array.size and array.max() > dtype.max:
+        raise InvalidArgumentError(
+            f"The size {array.max()} is outside of {dtype.name}; pass out_type=df.int64."
+        )
+    return array.astype(dtype.dtype)
+
+
 def _known_shape(read: SizeReader, x: Any, dtype: DType) -> Any:
     engine, sizes = dispatch.current(), tuple(x.shape)
     if is_static(sizes):
-        return engine.constant(np.array(sizes, dtype.dtype))
+        return engine.constant(size_array(sizes, dtype))
     return engine.apply(SIZES, (), {"values": sizes, "dtype": dtype})
 
 
@@ -39,7 +54,7 @@ SHAPE = register(
         name="shape",
         doc="""The sizes of ``x``, if they are known at run time only.""",
         infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
-        kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
+        kernel=lambda x, dtype: size_array(x.shape, dtype),
         kind=Decompose(_known_shape),
         strings=True,
         samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"dtype": int32}),),
@@ -51,7 +66,7 @@ def sizes_of(x: Any, dtype: DType = int32) -> Any:
     """The sizes of the tensor ``x`` as a tensor of one axis."""
     engine = dispatch.current()
     if x.shape.is_static:
-        return engine.constant(np.array(x.shape, dtype.dtype))
+        return engine.constant(size_array(x.shape, dtype))
     return engine.apply(SHAPE, (x,), {"dtype": dtype})
 
 

@@ -378,6 +378,13 @@ def test_numpy_reports_sizes_that_no_memory_holds_and_the_op():
         f(df.constant(1 << 23, df.int64))
 
 
+@pytest.mark.parametrize(("old", "new"), [((0, 3), [0, -1]), ((4, 0), [-1, 0]), ((4, 0, 3), [0, -1, 3])])
+def test_a_free_size_next_to_a_size_of_zero_is_that_of_eager_code(old, new):
+    f = df.function(lambda x: df.reshape(x, new), input_signature=[df.TensorSpec([None] * len(old))])
+    x = df.zeros(old)
+    assert f(x).shape == df.reshape(x, new).shape
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (2, 3)])
 @pytest.mark.parametrize("new_shape", [[8], [4, 2]])
 def test_a_result_is_copied_from_an_argument_after_the_check_of_its_size(shape, new_shape):
