@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,34 @@ def test_a_profiler_records_the_ops_of_a_device(tmp_path: Path) -> None:
         df.exp(b)
     ops = [e["name"] for e in json.loads(file.path.read_text())["traceEvents"] if e.get("cat") == "op"]
     assert ops == ["matmul", "softmax", "exp"]
+
+
+X = df.constant([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
+DIFFERENT_IN_ONE_ITEM: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+    "the sign of a zero": (lambda: df.maximum(X, 0.0) * 0.0, lambda: df.maximum(X, 0.0) * -0.0),
+    "an attribute": (lambda: df.cumsum(X, 1), lambda: df.cumsum(X, 1, exclusive=True)),
+    "an axis": (lambda: df.reduce_sum(X, 0), lambda: df.reduce_sum(X, 1)),
+    "the type of a number": (lambda: X**2, lambda: X**2.0),
+    "a dtype": (lambda: X + X, lambda: df.cast(X, df.int32) + df.cast(X, df.int32)),
+    "the dtype of the result": (lambda: df.cast(X, df.int32), lambda: df.cast(X, df.int8)),
+    "a shape": (lambda: X[:1] + X[:, :1], lambda: X[:1] + X[:1]),
+    "the number of inputs": (lambda: df.concat([X, X], 0), lambda: df.concat([X, X, X], 0)),
+    "the number of results": (lambda: df.range(0.0, 3.0, 1.0) + 1.0, lambda: df.range(0.0, 4.0, 1.0) + 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT_IN_ONE_ITEM)
+def test_ops_that_differ_in_one_item_have_programs_of_their_own(name: str) -> None:
+    calls = DIFFERENT_IN_ONE_ITEM[name]
+    for call in (*calls, calls[0]):
+        expected = call().numpy()
+        with df.device("/GPU:0"):
+            result = call().numpy()
+        assert (result.dtype, result.shape, result.tobytes()) == (
+            expected.dtype,
+            expected.shape,
+            expected.tobytes(),
+        )
 
 
 @pytest.mark.usefixtures("placement_log")

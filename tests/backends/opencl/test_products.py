@@ -19,7 +19,7 @@ from dualflow.backends.opencl.executable import OpenCLExecutable  # noqa: E402
 from dualflow.backends.opencl.products import LARGE, NARROW, SMALL, ProductTile  # noqa: E402
 from dualflow.backends.opencl.steps import HostCall, Launch, walk_steps  # noqa: E402
 from dualflow.backends.opencl.tile_selection import LARGE_SIDE, select_tile, tile_for  # noqa: E402
-from dualflow.core.dtypes import float32  # noqa: E402
+from dualflow.core.dtypes import float32, float64  # noqa: E402
 from dualflow.graph.fused import FUSED_PRODUCT  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -99,6 +99,17 @@ def test_a_measured_tile_is_kept_on_disk(
     assert len(entry.read_bytes()) == len(intact)
     assert entry.read_bytes()[-1:].isdigit()
     assert [path.name for path in tmp_path.iterdir()] == [entry.name]
+
+
+def test_each_dtype_has_a_measured_tile_of_its_own(
+    tiles: dict[str, ProductTile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path))
+    device = current_device()
+    for dtype in (float32, float64):
+        tile_for(device, dtype, LARGE_SIDE, LARGE_SIDE)
+    assert {*tiles} == {float32.char, float64.char}
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 # Operands
