@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dualflow.backends.c.export import FLAGS, ExportedProgram
@@ -28,12 +28,12 @@ WEB_FLAGS: Final = "-msimd128 -mbulk-memory -ffreestanding -nostdlib"
 _WEB_LINK: Final = "--no-entry,--strip-all,--gc-sections,-z,stack-size=1048576"
 
 
-def compile_library(program: ExportedProgram, folder: str, cpu: str) -> str:
-    """Compile the C files of ``program`` in ``folder`` to a shared library; returns its path.
+def compile_library(program: ExportedProgram, folder: str, cpu: str) -> bytes:
+    """The shared library of ``program``.
 
     Args:
         program: the program.
-        folder: the folder of its files.
+        folder: an empty folder for intermediate files.
         cpu: ``"native"``, ``"x86-64-v3"``, ``"generic"`` or ``"aarch64"``.
 
     Raises:
@@ -43,10 +43,23 @@ def compile_library(program: ExportedProgram, folder: str, cpu: str) -> str:
     if cpu not in _PROCESSORS:
         names = ", ".join(map(repr, _PROCESSORS))
         raise InvalidArgumentError(f"libraries are compiled for the processors {names}, not {cpu!r}.")
-    path = os.path.join(folder, f"lib{program.name}.so")
-    sources = [os.path.join(folder, f"{program.name}{suffix}.c") for suffix in ("", "_tvm_ffi")]
-    _run([*_compiler(cpu), *FLAGS.split(), "-fPIC", "-shared", "-I", folder, *sources, "-o", path, "-lm"])
-    return path
+    name = program.name
+    files = {**program.files, f"{name}_tvm_ffi.c": program.tvm_ffi}
+    *sources, _ = _written(files, folder, f"{name}.c", f"{name}_tvm_ffi.c", f"{name}.h")
+    path = os.path.join(folder, "library.so")
+    flags = [*FLAGS.split(), "-fPIC", "-shared"]
+    _run([*_compiler(cpu), *flags, *sources, "-o", path, "-lm"])
+    with open(path, "rb") as library:
+        return library.read()
+
+
+def _written(files: Mapping[str, str], folder: str, *names: str) -> list[str]:
+    """Write some of the files of a program to ``folder``; returns their paths."""
+    paths = [os.path.join(folder, name) for name in names]
+    for name, path in zip(names, paths, strict=True):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(files[name])
+    return paths
 
 
 def _compiler(cpu: str) -> list[str]:
@@ -76,14 +89,12 @@ def compile_webassembly(program: ExportedProgram, folder: str) -> bytes:
     Raises:
         FailedPreconditionError: there is no compiler for WebAssembly, or it fails.
     """
-    for name in (f"{program.name}.c", f"{program.name}.h"):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(program.files[name])
+    source, _ = _written(program.files, folder, f"{program.name}.c", f"{program.name}.h")
     path = os.path.join(folder, "module.wasm")
     exported = [program.name, f"{program.name}_workspace", f"{program.name}_message", "__heap_base"]
     link = ",".join(["-Wl", _WEB_LINK, *(f"--export={name}" for name in exported)])
     flags = [*FLAGS.split(), *WEB_FLAGS.split(), "-isystem", WEB_HEADERS, link]
-    _run([*_web_compiler(), *flags, os.path.join(folder, f"{program.name}.c"), "-o", path])
+    _run([*_web_compiler(), *flags, source, "-o", path])
     with open(path, "rb") as module:
         return module.read()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from typing import Final
 
 from dualflow.backends.c.compilers import compile_library, compile_webassembly
 from dualflow.backends.c.export import ExportedProgram
@@ -11,6 +12,9 @@ from dualflow.backends.c.values import MARK
 from dualflow.backends.c.web_page import javascript_module, page
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import FailedPreconditionError
+
+_WEBASSEMBLY: Final = b"\0asm"
+_ELF: Final = b"\x7fELF"
 
 
 def write_files(program: ExportedProgram, folder: str, to: str, *, cpu: str, force: bool) -> list[str]:
@@ -28,7 +32,7 @@ def write_files(program: ExportedProgram, folder: str, to: str, *, cpu: str, for
             compiler compiles the program.
         OSError: a file can't be written.
     """
-    contents = {os.path.join(folder, name): content for name, content in _contents(program, to).items()}
+    contents = {os.path.join(folder, name): content for name, content in _contents(program, to, cpu).items()}
     for path in contents:
         if not force and not _is_exported(path):
             raise FailedPreconditionError(
@@ -39,17 +43,19 @@ def write_files(program: ExportedProgram, folder: str, to: str, *, cpu: str, for
     for path, content in contents.items():
         with AtomicFile(path) as file:
             file.write(content)
-    return [*contents, compile_library(program, folder, cpu)] if to == "library" else list(contents)
+    return list(contents)
 
 
-def _contents(program: ExportedProgram, to: str) -> dict[str, bytes]:
+def _contents(program: ExportedProgram, to: str, cpu: str) -> dict[str, bytes]:
     """The content of each file, by name."""
-    if to in ("c", "library"):
-        files = program.files
-        if to == "library":
-            files[f"{program.name}_tvm_ffi.c"] = program.tvm_ffi
-        return {name: text.encode() for name, text in files.items()}
+    sources = {name: text.encode() for name, text in program.files.items()}
+    if to == "c":
+        return sources
     with tempfile.TemporaryDirectory() as folder:
+        if to == "library":
+            library = compile_library(program, folder, cpu)
+            tvm_ffi = {f"{program.name}_tvm_ffi.c": program.tvm_ffi.encode()}
+            return {**sources, **tvm_ffi, f"lib{program.name}.so": _marked(library)}
         module = compile_webassembly(program, folder)
     if to == "html":
         return {f"{program.name}.html": page(program, module).encode()}
@@ -57,6 +63,11 @@ def _contents(program: ExportedProgram, to: str) -> dict[str, bytes]:
         f"{program.name}.wasm": module + _custom_section(MARK),
         f"{program.name}.mjs": javascript_module(program).encode(),
     }
+
+
+def _marked(library: bytes) -> bytes:
+    """A library with the mark after its end, where loaders of ELF files ignore it."""
+    return library + MARK.encode() if library.startswith(_ELF) else library
 
 
 def _custom_section(name: str) -> bytes:
@@ -73,4 +84,4 @@ def _is_exported(path: str) -> bool:
     except FileNotFoundError:
         return True
     first, last = content.partition(b"\n")[0], content[-len(MARK) :]
-    return MARK.encode() in (last if content.startswith(b"\0asm") else first)
+    return MARK.encode() in (last if content.startswith((_WEBASSEMBLY, _ELF)) else first)

@@ -91,6 +91,28 @@ def test_a_library_for_aarch64_has_the_same_bits(
     assert bits(results[0]) == bits(concrete(df.constant(x))[0])
 
 
+def test_a_library_replaces_an_exported_one_alone(tmp_path: Path) -> None:
+    _, path, _ = library_of(tmp_path, gelu, df.TensorSpec([3], name="x"))
+    exported = path.read_bytes()
+    assert library_of(tmp_path, gelu, df.TensorSpec([4], name="x"))[1] == path
+    assert path.read_bytes() != exported
+    path.write_bytes(b"\x7fELF of another program")
+    with pytest.raises(
+        FailedPreconditionError, match=rf"{path.name} exists, and dualflow has not written it"
+    ):
+        library_of(tmp_path, gelu, df.TensorSpec([3], name="x"))
+    assert path.read_bytes() == b"\x7fELF of another program"
+
+
+def test_a_failed_compile_leaves_the_exported_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library_of(tmp_path, gelu, df.TensorSpec([3], name="x"))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setenv("CC", f"{shutil.which('false')}")
+    with pytest.raises(FailedPreconditionError, match=r"false .* failed"):
+        library_of(tmp_path, gelu, df.TensorSpec([4], name="x"))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_errors_name_the_processor_and_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
