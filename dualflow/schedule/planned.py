@@ -20,7 +20,7 @@ from dualflow.graph.views import sizes
 from dualflow.schedule.concurrency import Region
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
-from dualflow.sizes.symbolic_sizes import SizeFactor, is_static, size_variables
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, is_static, size_variables
 
 NO_SIZES: Final[Mapping[SizeFactor, tuple[Axis, ...]]] = MappingProxyType({})
 
@@ -221,6 +221,20 @@ class Plan(NamedTuple):
         """All calls in order, including those inside conditionals and loops."""
         for call in self.calls:
             yield from call.walk()
+
+
+def shapes_without_memory(node: Node) -> list[tuple[int, ...]]:
+    """The shapes of several symbolic sizes inside a fused node that no operand has: no memory is allocated.
+
+    So nothing else checks their numbers of elements, which a loop may have as its trip count.
+    """
+    body = body_of(node)
+    if body is None:
+        return []
+    specs = [value.spec for inner in body.nodes for value in inner.outputs if value.spec.shape.is_static]
+    operands = {tuple(value.spec.shape) for value in (*node.inputs, *node.outputs)}
+    shapes = dict.fromkeys([tuple([d for d in spec.shape if d is not None]) for spec in specs])
+    return [x for x in shapes if x not in operands and len([d for d in x if isinstance(d, SymInt)]) > 1]
 
 
 def symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:

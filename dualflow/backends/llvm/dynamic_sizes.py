@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
-from dualflow.backends.llvm.entry import ALLOCATION_FAILED, Entry, EntryFunction, Unit
+from dualflow.backends.llvm.entry import (
+    ALLOCATION_FAILED,
+    TOO_LARGE,
+    Entry,
+    EntryFunction,
+    Unit,
+    float_product,
+)
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.maths.instructions import Instructions
 from dualflow.backends.llvm.maths.integers import divide_by_constant, is_constant_divisor, mod_by_constant
 from dualflow.backends.llvm.program_image import OTHER_SIZES
-from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, Type
+from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
 from dualflow.core.shape import MAX_ELEMENTS
@@ -23,7 +30,7 @@ from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.graph.views import sizes
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
-from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.program_statements import CallRoutine
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
@@ -35,7 +42,6 @@ STANDALONE = "standalone"
 """The name of the function that :func:`write_standalone` emits."""
 _COMPILED_FAST = "noinline optnone"
 """The attributes of code without loops, which runs once a call: it is compiled in a third of the time."""
-TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +170,7 @@ def write_size_function(
             note_failure(b, status, b.constant(I64, OTHER_SIZES))
     first = unit.plan.calls[0].node
     for shape in shapes:
-        elements = b.constant(F64, 1.0)
-        for size in shape:
-            elements = elements * value(size).cast(F64)
+        elements = float_product(b, map(value, shape))
         entry.fail_if(elements > float(MAX_ELEMENTS), TOO_LARGE, first)
     for check in required:
         _require(entry, check)

@@ -7,7 +7,7 @@ which is created when its builder is first used.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from dualflow.backends.llvm.check_values import CheckValues
@@ -24,6 +24,7 @@ from dualflow.backends.llvm.scratch_memory import ScratchAllocator
 from dualflow.backends.llvm.steps import FUNCTION, RUN_STEPS, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass, field
+from dualflow.core.shape import MAX_ELEMENTS
 from dualflow.graph import ir
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node
@@ -45,6 +46,7 @@ PADDING = 64
 """Bytes of padding after each buffer of dynamic size, for lanes that are masked off."""
 CHECKED_PADDING = 8
 """Bytes of padding in the checked mode after a list of positions, which may be followed by one more."""
+TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
 ALLOCATION_FAILED = OutOfMemory("memory for a tensor of dynamic size can't be allocated. Compute in parts.")
 
 
@@ -331,6 +333,11 @@ class Entry:
         with self.builder.if_then(failed):
             note_failure(self.builder, self.status, self.builder.constant(I64, len(messages)))
 
+    def check_size(self, shape: Sequence[int], node: Node) -> None:
+        """Emit the check that a tensor of ``shape`` has no more elements than memory can hold."""
+        elements = float_product(self.builder, map(self.param, shape))
+        self.fail_if(elements > float(MAX_ELEMENTS), TOO_LARGE, node)
+
     @contextmanager
     def guarded(self, ranges: Sequence[ElementRange], node: Node) -> Iterator[None]:
         """Emit a block that runs if all ranges are inside of their buffers; else ``node`` fails."""
@@ -360,10 +367,7 @@ class Entry:
         old = b.load(self.buffers, buffer, PTR)
         too_small = (b.load(self.params, size_param, I64) < nbytes) | old.cast(I64).eq(0)
         if len(sizes) > 1:  # the product of integers may overflow
-            product = b.constant(F64, 1.0)
-            for size in sizes:
-                product = product * self.param(size).cast(F64)
-            too_much = product > self.memory_limit.cast(F64)
+            too_much = float_product(b, map(self.param, sizes)) > self.memory_limit.cast(F64)
         else:
             too_much = nbytes > self.memory_limit
         self.fail_if(too_much, ALLOCATION_FAILED, node)
@@ -404,6 +408,14 @@ class Entry:
     def memory_limit(self) -> EmittedValue:
         """The bytes that a call may allocate: a parameter, since the code is shared by processes."""
         return self.builder.load(self.params, self.unit.memory_param(1), I64)
+
+
+def float_product(b: Builder, sizes: Iterable[EmittedValue]) -> EmittedValue:
+    """Emit the product of sizes as a float64, which does not overflow."""
+    product = b.constant(F64, 1.0)
+    for size in sizes:
+        product = product * size.cast(F64)
+    return product
 
 
 def chunk_of(launch: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:

@@ -24,7 +24,7 @@ from dualflow.graph.ir import Node
 from dualflow.schedule.call_order import fails
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.planned import StackRow, dynamic_buffers
+from dualflow.schedule.planned import StackRow, dynamic_buffers, shapes_without_memory
 from dualflow.schedule.program_statements import (
     INITIAL_CAPACITY,
     CallRoutine,
@@ -185,8 +185,11 @@ class _EntryEmitter:
             buffers = {buffer: sizes for buffer, sizes in buffers.items() if buffer not in self.rows}
             for buffer, sizes in buffers.items():
                 self.entry.allocate(buffer, sizes, statement.node)
+            shapes = shapes_without_memory(statement.node)
+            for shape in shapes:
+                self.entry.check_size(shape, statement.node)
             undecided = self.entry.unit.memory_bounds.undecided(statement)
-            if_allocated = self.entry.builder.if_then(self._ok()) if buffers else nullcontext()
+            if_allocated = self.entry.builder.if_then(self._ok()) if buffers or shapes else nullcontext()
             with if_allocated, self.entry.guarded(undecided, statement.node):
                 self._write(statement)
 

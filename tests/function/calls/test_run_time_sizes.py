@@ -261,7 +261,7 @@ programs = {
 }
 for name, program in programs.items():
     f = df.function(program)
-    for n in (3, 1 << 30, 5):
+    for n in (3, 1 << 30, 1 << 32, 5):
         try:
             print(name, n, f(df.constant(n, df.int64)).shape)
         except df.errors.ResourceExhaustedError:
@@ -269,11 +269,11 @@ for name, program in programs.items():
 """
 
 
-def test_a_kernel_without_scratch_memory_does_not_run():
-    """In a process of its own, which an invalid access would end."""
+def test_a_kernel_of_more_elements_than_memory_holds_does_not_run():
+    """In a process of its own, which an invalid access would end; the largest square is 0 in 64 bits."""
     ran = run_forked(["-c", NO_SCRATCH_MEMORY])
     assert ran.returncode == 0, ran.stderr
-    outcomes = ("3 ()", "1073741824 no memory", "5 ()")
+    outcomes = ("3 ()", "1073741824 no memory", "4294967296 no memory", "5 ()")
     assert ran.stdout.splitlines() == [f"{name} {o}" for name in ("partial sums", "a row") for o in outcomes]
 
 
