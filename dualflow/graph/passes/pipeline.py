@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Final
 
 from dualflow.core.records import NamedTuple, replace
+from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
@@ -59,12 +60,14 @@ class Pass(NamedTuple):
         in_bodies: whether it runs on the bodies of branches and loops, too. A run of such passes is applied
             to a graph first, then to the bodies that remain in it, the outer ones first. Other passes leave
             bodies unchanged, or visit them themselves.
+        applies: whether it runs for a backend with these capabilities; by default for all.
     """
 
     name: str
     reason: str
     function: PassFunction
     in_bodies: bool = False
+    applies: Callable[[Capabilities], bool] = lambda capabilities: True
 
 
 def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
@@ -72,38 +75,10 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
     return lambda graph, options: function(graph)
 
 
-def _with_one_memory(graph: Graph, options: CompileOptions) -> Graph:
-    return graph if options.capabilities.device else without_placement(graph)
-
-
-def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
-    return split_complex(graph) if options.capabilities.complex_numbers else graph
-
-
-def _with_complex_products(graph: Graph, options: CompileOptions) -> Graph:
-    return graph if options.capabilities.complex_products else split_complex_products(graph)
-
-
-def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:
-    return graph if options.capabilities.integer_products else sum_integer_products(graph)
-
-
 def _with_integer_matrices(graph: Graph, options: CompileOptions) -> Graph:
     if options.capabilities.integer_matrices:
         return multiply_integer_matrices(graph)
     return sum_integer_matrices(graph) if "i" in options.capabilities.dtypes else graph
-
-
-def _without_small_host_calls(graph: Graph, options: CompileOptions) -> Graph:
-    return lower_small_operands(graph) if "d" in options.capabilities.dtypes else graph
-
-
-def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
-    return transform_in_steps(graph) if options.capabilities.fourier else graph
-
-
-def _with_native_collectives(graph: Graph, options: CompileOptions) -> Graph:
-    return run_collectives_natively(graph) if options.capabilities.collectives else graph
 
 
 SIMPLIFICATIONS: Final = (
@@ -156,13 +131,20 @@ SIMPLIFICATIONS: Final = (
 """The passes without kernels and ops of one backend: they suit any use of a graph."""
 
 PASSES: Final = (
-    Pass("one memory", "before placement, which needs a device", _with_one_memory, in_bodies=True),
+    Pass(
+        "one memory",
+        "before placement, which needs a device",
+        _plain(without_placement),
+        in_bodies=True,
+        applies=lambda capabilities: not capabilities.device,
+    ),
     *SIMPLIFICATIONS,
     Pass(
         "integer products",
         "after the rewrites of users, which may add some",
-        _with_integer_products,
+        _plain(sum_integer_products),
         in_bodies=True,
+        applies=lambda capabilities: not capabilities.integer_products,
     ),
     Pass(
         "integer matrices",
@@ -173,19 +155,22 @@ PASSES: Final = (
     Pass(
         "small operands",
         "before products and fusion, which then see no host call",
-        _without_small_host_calls,
+        _plain(lower_small_operands),
         in_bodies=True,
+        applies=lambda capabilities: "d" in capabilities.dtypes,
     ),
     Pass(
         "complex products",
         "before parts, which lowers the real and imaginary parts that these products read",
-        _with_complex_products,
+        _plain(split_complex_products),
         in_bodies=True,
+        applies=lambda capabilities: not capabilities.complex_products,
     ),
     Pass(
         "parts",
         "after algebra, for which each op is one node; loops compute with real numbers",
-        _with_complex_kernels,
+        _plain(split_complex),
+        applies=lambda capabilities: capabilities.complex_numbers,
     ),
     Pass(
         "float16",
@@ -197,7 +182,12 @@ PASSES: Final = (
         "many small products are slower than one, and prevent fusion",
         lambda graph, options: batch_products(graph, options.stack_budget, options.cost_model),
     ),
-    Pass("fourier", "the remaining transforms are final by now", _with_fourier_steps),
+    Pass(
+        "fourier",
+        "the remaining transforms are final by now",
+        _plain(transform_in_steps),
+        applies=lambda capabilities: capabilities.fourier,
+    ),
     Pass(
         "epilogues",
         "BLAS adds a product to a matrix as fast as it writes one",
@@ -216,7 +206,12 @@ PASSES: Final = (
         _plain(add_in_scatters),
         in_bodies=True,
     ),
-    Pass("collectives", "the nodes that may fail are final by now", _with_native_collectives),
+    Pass(
+        "collectives",
+        "the nodes that may fail are final by now",
+        _plain(run_collectives_natively),
+        applies=lambda capabilities: capabilities.collectives,
+    ),
     Pass(
         "fusion",
         "last: no other pass enters the bodies of fused nodes",
@@ -273,7 +268,8 @@ def optimise(
     for in_bodies, group in groupby(passes, key=lambda step: step.in_bodies):
         run = tuple(group)
         for step in run:
-            graph = step.function(graph, options)
+            if step.applies(options.capabilities):
+                graph = step.function(graph, options)
             if in_bodies and step is run[-1]:
                 graph = _with_optimised_bodies(graph, options, run)
             if options.checking:
