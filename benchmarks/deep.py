@@ -17,14 +17,12 @@ import dataclasses
 import json
 import math
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, Final
 
 from benchmarks.deep_models import MODELS, JaxNames, Model, TensorFlowNames
-from benchmarks.processes import figures_of
+from benchmarks.processes import figures_by_run
 from benchmarks.tables import command_line, contains_word, write_json
 
 ROWS: Final = {
@@ -130,14 +128,8 @@ def measured(row: str, *, quick: bool = False) -> dict[str, DeepFigures]:
     Raises:
         FailedMeasurement: a process fails.
     """
-    figures = {}
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {"DUALFLOW_CACHE_DIR": cache, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        for run, engine in RUNS.items():
-            if find_spec(engine):
-                arguments = ["--one", engine, "--rows", row, *["--quick"] * quick]
-                figures[run] = DeepFigures(**figures_of("deep", arguments, environment))
-    return figures
+    figures = figures_by_run("deep", RUNS, row, quick=quick)
+    return {run: DeepFigures(**x) for run, x in figures.items()}
 
 
 COLUMNS: Final = ("first s", "later ms", "MiB", "first / peer", "later / peer", "MiB / peer")
@@ -170,18 +162,19 @@ def main() -> None:
     parser = command_line("deep", __doc__)
     parser.add_argument("--rows", default="", help="words that names of rows contain, by commas")
     parser.add_argument("--quick", action="store_true", help="tiny models, to test the benchmark")
-    parser.add_argument("--one", choices=sorted(set(RUNS.values())), help=argparse.SUPPRESS)
+    parser.add_argument("--run", choices=list(RUNS), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(dataclasses.asdict(measure(options.one, options.rows, quick=options.quick))))
+    if options.run:
+        figures = measure(RUNS[options.run], options.rows, quick=options.quick)
+        print(json.dumps(dataclasses.asdict(figures)))
         return
     print(HEADER, flush=True)
     table: dict[str, dict[str, Any]] = {}
     for row in ROWS:
         if contains_word(row, options.rows):
-            figures = measured(row, quick=options.quick)
-            table[row] = {run: dataclasses.asdict(x) for run, x in figures.items()}
-            print("\n".join(lines(row, figures)), flush=True)
+            by_run = measured(row, quick=options.quick)
+            table[row] = {run: dataclasses.asdict(x) for run, x in by_run.items()}
+            print("\n".join(lines(row, by_run)), flush=True)
     write_json(options.json, table)
 
 

@@ -14,10 +14,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, Final
@@ -26,7 +24,7 @@ import numpy as np
 
 from benchmarks.first_call import OTHER_SIZES
 from benchmarks.peers import LIBRARIES, call_ready, gelu, gradient
-from benchmarks.processes import figures_of
+from benchmarks.processes import figures_by_run
 from benchmarks.tables import command_line, contains_word, write_json
 
 Array = np.ndarray[Any, Any]
@@ -98,20 +96,11 @@ def measure(engine: str, name: str, quick: bool) -> FirstCalls:
 
 def in_processes(names: Sequence[str], quick: bool) -> dict[str, FirstCalls]:
     """One round: the figures of the installed engines by row and engine, each in a new process."""
-    figures = {}
-    for name in names:
-        with tempfile.TemporaryDirectory() as cache:
-            environment = {
-                "DUALFLOW_CACHE_DIR": cache,
-                "TF_CPP_MIN_LOG_LEVEL": "3",
-                "CUDA_VISIBLE_DEVICES": "-1",
-            }
-            for engine in filter(lambda engine: find_spec(ENGINES[engine]), ENGINES):
-                arguments = ["--measure", engine, "--rows", name, *["--quick"] * quick]
-                figures[f"{name}, {engine}"] = FirstCalls(
-                    *figures_of("first_call_peers", arguments, environment)
-                )
-    return figures
+    return {
+        f"{name}, {engine}": FirstCalls(*figures)
+        for name in names
+        for engine, figures in figures_by_run("first_call_peers", ENGINES, name, quick=quick).items()
+    }
 
 
 def table(figures: dict[str, FirstCalls], names: Sequence[str]) -> str:
@@ -138,10 +127,10 @@ def main() -> None:
     parser.add_argument("--rows", default="", help="rows whose name contains one of these words, by commas")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each figure (default: 3)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes and one round: does it run at all?")
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--run", choices=list(ENGINES), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.measure:
-        print(json.dumps(dataclasses.astuple(measure(options.measure, options.rows, options.quick))))
+    if options.run:
+        print(json.dumps(dataclasses.astuple(measure(options.run, options.rows, options.quick))))
         return
     names = [name for name in ROWS if contains_word(name, options.rows)]
     runs = [in_processes(names, options.quick) for _ in range(1 if options.quick else options.rounds)]

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,3 +53,27 @@ def figures_of(
     if done.returncode:
         raise FailedMeasurement(f"{shown} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def figures_by_run(module: str, runs: Mapping[str, str], row: str, *, quick: bool) -> dict[str, Any]:
+    """The figures of a row for each run, in a process of its own: ``python -m benchmarks.MODULE --run RUN``.
+
+    The runs share a cache folder of dualflow's that is empty before the first.
+
+    Args:
+        module: the module's name.
+        runs: the runs, each with the package that it needs; one whose package isn't installed is left out.
+        row: the row, for the argument ``--rows``.
+        quick: whether the argument ``--quick`` is passed.
+
+    Raises:
+        FailedMeasurement: a process fails.
+    """
+    arguments = ["--rows", row, *["--quick"] * quick]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {"DUALFLOW_CACHE_DIR": cache, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        return {
+            run: figures_of(module, ["--run", run, *arguments], environment)
+            for run, package in runs.items()
+            if find_spec(package)
+        }
