@@ -67,7 +67,7 @@ def _scan(call: NodeCall) -> Any:
         return results[:count], results[count:]
 
     initial = [df.convert_to_tensor(x) for x in call.inputs[:count]]
-    states, stacks = scan_loop(step, initial, rows, rows[0].shape[0], bool(directions[0]))
+    states, stacks = scan_loop(step, initial, rows, rows[0].shape[0], reverse=bool(directions[0]))
     axes = attrs.get("scan_output_axes", [0] * outputs)
     return (*states, *[_move_axis(x, 0, axis) for x, axis in zip(stacks, axes, strict=True)])
 

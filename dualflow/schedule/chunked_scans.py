@@ -36,6 +36,7 @@ from dualflow.schedule.kernel_statements import (
     LoopKind,
     ReduceInit,
     Store,
+    edges_of,
 )
 from dualflow.schedule.kernel_writer import carried_dtypes, combine
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
@@ -122,7 +123,7 @@ class ChunkedScanWriter(ScanWriter):
     def _edges(self) -> tuple[Edge, Edge]:
         """The edges of the current chunk."""
         scanned = self.nest.num_parallel
-        return Edge(scanned, BlockLevel.CHUNK, False), Edge(scanned, BlockLevel.CHUNK, True)
+        return edges_of(scanned, BlockLevel.CHUNK)
 
     # Partial results
 

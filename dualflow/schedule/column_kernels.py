@@ -22,13 +22,13 @@ from dualflow.schedule.kernel_statements import (
     Blocks,
     Bound,
     Chunks,
-    Edge,
     End,
     For,
     KernelStatement,
     Load,
     LoopKind,
     Store,
+    edges_of,
 )
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
@@ -49,7 +49,7 @@ class ColumnWriter(KernelWriter):
         reductions, size = self._reductions(0), self.arguments.parameter("chunk", chunking.iterations)
         dtypes = [dtype for step in reductions for dtype in carried_dtypes(step)]
         first = nest.num_parallel
-        edges = Edge(first, BlockLevel.CHUNK, False), Edge(first, BlockLevel.CHUNK, True)
+        edges = edges_of(first, BlockLevel.CHUNK)
         before = tuple(self._steps_at(0))
         single_pass = chunking.inner == first and typical(chunking.width) < nest.costs.min_wide_columns
         if single_pass or self.by_work_items:
@@ -60,7 +60,7 @@ class ColumnWriter(KernelWriter):
         else:
             inits = self._each_column(0, lambda: self._init_partials())
             if chunking.inner == first:
-                row_block = Edge(first, 0, False), Edge(first, 0, True)
+                row_block = edges_of(first, 0)
                 rows = self.arguments.parameter("rows", nest.costs.rows_at_once)
                 columns = self._each_column(0, lambda: self._column(chunking, row_block))
                 iteration = (*inits, Blocks(first, 0, *edges, rows, columns))

@@ -20,13 +20,13 @@ from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Bound,
     Chunks,
-    Edge,
     End,
     For,
     KernelStatement,
     Load,
     LoopKind,
     Store,
+    edges_of,
 )
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
@@ -44,7 +44,7 @@ class FullReductionWriter(KernelWriter):
         iterations, count = chunks(self.nest, self.lanes)
         size, extent = self.arguments.parameter("chunk", iterations), self._extent(0)
         iteration = [*self._inits(0, accumulators)]
-        begin, end = Edge(0, BlockLevel.CHUNK, False), Edge(0, BlockLevel.CHUNK, True)
+        begin, end = edges_of(0, BlockLevel.CHUNK)
         iteration += self._reduction(0, begin, end, 0, accumulators)
         iteration += self._horizontal(0, accumulators)
         first = len(self.arguments.buffers)

@@ -103,6 +103,11 @@ class Edge(NamedTuple):
     end: bool
 
 
+def edges_of(loop: LoopId, level: Level) -> tuple[Edge, Edge]:
+    """Both edges of the current block of a loop."""
+    return Edge(loop, level, end=False), Edge(loop, level, end=True)
+
+
 Bound = LaunchParameter | End | Edge
 
 

@@ -57,6 +57,7 @@ from dualflow.schedule.kernel_statements import (
     Repeat,
     ScratchBuffer,
     Store,
+    edges_of,
 )
 from dualflow.schedule.launch_arguments import LaunchArguments
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
@@ -142,16 +143,21 @@ class KernelWriter:
 
     def _vectors(self, loop: int) -> tuple[KernelStatement, ...]:
         """Write the parallel loop over vectors of lanes, each iteration a block of one vector."""
-        edges = self._vector_edge(False), self._vector_edge(True)
-        body = (self._loop(loop, *edges, lambda: (*self._steps_at(loop + 1), *self._parallel(loop + 1))),)
+
+        def iteration() -> tuple[KernelStatement, ...]:
+            return (*self._steps_at(loop + 1), *self._parallel(loop + 1))
+
+        body = (self._loop(loop, *self._vector_edges, iteration),)
         if loop == 0:
             return (Chunks(loop, self._lanes(), self._extent(loop), body),)
         return (Blocks(loop, 0, End.ZERO, self._extent(loop), self._lanes(), body),)
 
-    def _vector_edge(self, end: bool) -> Edge:
+    @property
+    def _vector_edges(self) -> tuple[Edge, Edge]:
+        """The edges of the current vector of lanes."""
         vector = self.nest.vector
         assert vector is not None, "a nest with scratch memory has loops"
-        return Edge(vector, BlockLevel.CHUNK if vector == 0 else 0, end)
+        return edges_of(vector, BlockLevel.CHUNK if vector == 0 else 0)
 
     def _lanes(self) -> LaunchParameter:
         return self.arguments.parameter("lanes", self.lanes)
@@ -242,9 +248,7 @@ class KernelWriter:
         if level == len(sizes) or not any(map(accumulates_rounding_error, reductions)):
             return write_loop(begin, end, accumulators)
         part = [self._accumulator(s) for s in reductions]
-        inner = self._by_blocks(
-            loop, Edge(loop, level, False), Edge(loop, level, True), stage, part, write_loop, level + 1
-        )
+        inner = self._by_blocks(loop, *edges_of(loop, level), stage, part, write_loop, level + 1)
         combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, part, strict=True)]
         size = self.arguments.parameter(("block", loop, level), sizes[level])
         return (Blocks(loop, level, begin, end, size, (*self._inits(stage, part), *inner, *combined)),)
@@ -439,7 +443,7 @@ class KernelWriter:
         )
         if not self._by_vectors:
             return ElementAccess(self.scratch[value], terms)
-        begin = self._vector_edge(False)
+        begin, _ = self._vector_edges
         return ElementAccess(self.scratch[value], (*terms, (begin.loop, None)), block_starts=(begin,))
 
     def _partial(self, buffer: int) -> ElementAccess:

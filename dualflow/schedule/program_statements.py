@@ -376,20 +376,18 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
         Layout(i.buffer, i.offset, spread(i, (*shape[:-2], 2, 2), (*batch, 2, 2)).strides)
         for i, shape in zip((x, y, out), shapes, strict=True)
     ]
-    scale = node.attrs.get("scale", 1.0)
-    shape, matrices = (rows, columns, inner), (x, y, out)
     return Multiply(
         node,
         inputs,
         outputs,
-        onto,
-        shape,
-        tuple(batch),
-        matrices,
-        scale,
-        bool(addend),
-        windows,
-        not transpose_x,
+        onto=onto,
+        shape=(rows, columns, inner),
+        batch=tuple(batch),
+        matrices=(x, y, out),
+        scale=node.attrs.get("scale", 1.0),
+        accumulate=bool(addend),
+        windows=windows,
+        by_window=not transpose_x,
     )
 
 
@@ -420,9 +418,18 @@ def _integer_product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layo
         for i, shape in ((x, x_shape), (y, y_shape))
     ]
     left, right = (Layout(i.buffer, i.offset, s) for i, s in zip((x, y), factors, strict=True))
-    shape = (rows, columns, groups)
     return Multiply(
-        node, inputs, outputs, None, shape, tuple(batch), (left, right, out), 1.0, False, None, True
+        node,
+        inputs,
+        outputs,
+        onto=None,
+        shape=(rows, columns, groups),
+        batch=tuple(batch),
+        matrices=(left, right, out),
+        scale=1.0,
+        accumulate=False,
+        windows=None,
+        by_window=True,
     )
 
 

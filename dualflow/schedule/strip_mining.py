@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dualflow.core.records import dataclass
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
-from dualflow.schedule.kernel_statements import Edge, ElementAccess, KernelStatement, LoopKind, Register
+from dualflow.schedule.kernel_statements import ElementAccess, KernelStatement, LoopKind, Register
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.registers import read, written
 
@@ -221,7 +221,7 @@ def _loops(loop: LoopId, parts: Iterable[Part], scratch: dict[Register, int]) ->
 
 def _lane_loop(loop: LoopId, group: _SimpleStatements, scratch: dict[Register, int]) -> ks.For:
     """A lane loop over one strip: it loads the registers of earlier loops from memory, and stores its own."""
-    begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
+    begin, end = ks.edges_of(loop, BlockLevel.STRIP)
     needed: dict[Register, None] = {}
     defined: dict[Register, None] = {}
     for statement in group.body:

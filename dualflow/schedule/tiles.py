@@ -32,6 +32,7 @@ from dualflow.schedule.kernel_statements import (
     LoopKind,
     ScratchBuffer,
     TransposedTile,
+    edges_of,
 )
 from dualflow.schedule.kernel_writer import KernelWriter
 from dualflow.schedule.loop_ids import BlockLevel
@@ -81,8 +82,8 @@ class TileWriter(KernelWriter):
         memory = [ScratchBuffer(tile, access.dtype, (side, side)) for access, tile in tiles.items()]
         before = tuple(self._steps_at(0))
         level = BlockLevel.CHUNK if by.loop == 0 else 0
-        down = Edge(by.loop, level, False), Edge(by.loop, level, True)
-        across = Edge(vector, 0, False), Edge(vector, 0, True)
+        down = edges_of(by.loop, level)
+        across = edges_of(vector, 0)
         inner = self._tile(tiles, down, across, side)
         chunks: tuple[KernelStatement, ...] = (
             Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),

@@ -134,7 +134,7 @@ def _new_kernel(
     scratch = ScratchBuffer(len(buffers), part, (LaunchParameter(0),))
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
     launch = KernelLaunch(
-        Kernel(tuple(buffers), (), NUM_PARAMETERS, False, (scratch,)), arguments, (), (), 1, 0.0
+        Kernel(tuple(buffers), (), NUM_PARAMETERS, is_long=False, body=(scratch,)), arguments, (), (), 1, 0.0
     )
     return module, function.builder, (lo, hi), load_arguments(function.builder, context, thread, launch)
 

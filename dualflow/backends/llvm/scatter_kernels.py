@@ -84,7 +84,7 @@ def _new_kernel(
     """A new kernel with these buffers and a number of launch parameters."""
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, _, _, thread = function.args
-    kernel = Kernel(tuple(buffers), (), parameters, False, ())
+    kernel = Kernel(tuple(buffers), (), parameters, is_long=False, body=())
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
     loaded = load_arguments(
         function.builder, context, thread, KernelLaunch(kernel, arguments, (), (), 1, 0.0)

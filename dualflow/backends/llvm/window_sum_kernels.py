@@ -144,7 +144,7 @@ def routine(element: DType, bits: int, row: FilterRow) -> IrSource:
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, low, high, thread = function.args
     arguments = (Argument(0, 0, element),) * 3
-    kernel = Kernel((element,) * 3, (), SumField.COUNT, False, ())
+    kernel = Kernel((element,) * 3, (), SumField.COUNT, is_long=False, body=())
     loaded = load_arguments(
         function.builder, context, thread, KernelLaunch(kernel, arguments, (), (), 1, 0.0)
     )

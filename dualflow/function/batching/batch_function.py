@@ -51,7 +51,7 @@ def batch_function(
     trace = _run(converted(fn), call, leaves)
     tensors = [x for x in leaves if isinstance(x, BatchedValue)]
     sources = [c.source for c in trace.graph.captures]
-    inputs = [*tensors, *[BatchedValue(x, False) for x in operands(sources)]]
+    inputs = [*tensors, *[BatchedValue(x, is_batched=False) for x in operands(sources)]]
     if count is None or _has_dynamic_sizes(trace.graph):
         return batched_dynamically(trace.graph, inputs, sequential), trace.structure
     engine = dispatch.current()

@@ -69,7 +69,7 @@ class BatchedValue(NamedTuple):
         missing = rank - self.rank
         if not self.is_batched or missing <= 0:
             return self
-        return BatchedValue(expand_dims(self.tensor, tuple(range(1, 1 + missing))), True)
+        return BatchedValue(expand_dims(self.tensor, tuple(range(1, 1 + missing))), is_batched=True)
 
 
 def with_common_rank(values: Sequence[BatchedValue], least: int = 0) -> list[BatchedValue]:

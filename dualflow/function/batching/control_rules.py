@@ -65,7 +65,10 @@ def _masked_branch(
     """The outputs of a branch; those of elements outside of ``mask`` are unspecified."""
 
     def taken() -> list[Any]:
-        valid = [BatchedValue(_with_valid(mask, x.tensor), True) if x.is_batched else x for x in operands]
+        valid = [
+            BatchedValue(_with_valid(mask, x.tensor), is_batched=True) if x.is_batched else x
+            for x in operands
+        ]
         return [y.with_batch_axis(count) for y in evaluate(graph, valid)]
 
     shapes = [v.spec.shape for v in graph.outputs]
@@ -116,7 +119,7 @@ def batched_loop(
     start = _unwrapped(carry, carries_batched, count)
     scan_inputs = [x.scan_input for x in scanned] + ([] if active is None else [active])
     length = loop.length if loop.length is not None else scan_inputs[0].shape[0]
-    final, stacks = scan_loop(step, start, scan_inputs, length, loop.reverse)
+    final, stacks = scan_loop(step, start, scan_inputs, length, reverse=loop.reverse)
     is_loop_stack = any(x.is_loop_stack for x in scanned)
     stacked = [
         BatchedValue(
@@ -156,7 +159,10 @@ def _batched_while(
     )
     return [
         *map(BatchedValue, final, carries_batched),
-        *[BatchedValue(y, batched, True) for y, batched in zip(stacks, stacks_batched, strict=True)],
+        *[
+            BatchedValue(y, batched, is_loop_stack=True)
+            for y, batched in zip(stacks, stacks_batched, strict=True)
+        ],
     ]
 
 
@@ -194,7 +200,7 @@ def _masked_while(
     def step(active_and_state: list[Any]) -> tuple[list[Any], list[Any]]:
         active, *state = active_and_state
         valid = [
-            BatchedValue(_with_valid(active, x.tensor), True) if x.is_batched else x
+            BatchedValue(_with_valid(active, x.tensor), is_batched=True) if x.is_batched else x
             for x in (*_batched(state), *invariants)
         ]
         outputs = [y.with_batch_axis(count) for y in evaluate(loop.body, valid)]
@@ -207,7 +213,10 @@ def _masked_while(
     (_, *final), stacks = scan_while(
         lambda active, *_: reduce_any(active), step, [continues(start), *start], loop.length
     )
-    return [*_batched(final), *[BatchedValue(y, True, True, stacks[-1]) for y in stacks[:-1]]]
+    return [
+        *_batched(final),
+        *[BatchedValue(y, is_batched=True, is_loop_stack=True, active=stacks[-1]) for y in stacks[:-1]],
+    ]
 
 
 def _check_sizes(state: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -222,7 +231,7 @@ def _check_sizes(state: Sequence[Any], outputs: Sequence[Any]) -> None:
 
 
 def _batched(tensors: Sequence[Any]) -> list[BatchedValue]:
-    return [BatchedValue(x, True) for x in tensors]
+    return [BatchedValue(x, is_batched=True) for x in tensors]
 
 
 def _unwrapped(values: Sequence[BatchedValue], batched: Sequence[bool], count: int) -> list[Any]:

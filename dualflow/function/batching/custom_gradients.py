@@ -40,7 +40,7 @@ def batched_custom(
     with_cotangent = [x for x, flows in zip(inputs, rule.flows, strict=True) if flows]
 
     def gradient(*tensors: Any) -> list[Any]:
-        operands = [BatchedValue(x, True) for x in tensors[: 2 * outputs]]
+        operands = [BatchedValue(x, is_batched=True) for x in tensors[: 2 * outputs]]
         operands += [x._replace(tensor=t) for x, t in zip(inputs, tensors[2 * outputs :], strict=True)]
         flows = [flow.with_batch_axis(count) for flow in evaluate(rule.graph, operands)]
         return [

@@ -171,7 +171,7 @@ def _joint_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, batch: Ba
         flows = apply_vjp(tape, [results[i] for i in targets], [conj(w) for w in weights], watched)
         return [conj(flow) for flow in flows]
 
-    weights = [BatchedValue(gs[i], True) for i in targets]
+    weights = [BatchedValue(gs[i], is_batched=True) for i in targets]
     values = [*batch.values(inputs), *weights]
     body = traced(element_vjp, [x.element_spec for x in values])
     vjp = BatchSpec(body, tuple([x.is_batched for x in values]), batch.sequential)

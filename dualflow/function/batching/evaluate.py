@@ -54,7 +54,7 @@ def _outputs(
     node: Node, values: Sequence[BatchedValue], count: int, on_assignment: OnAssignment | None
 ) -> list[BatchedValue]:
     if isinstance(node.op.kind, Literal):
-        return [BatchedValue(dispatch.current().constant(node.attrs["value"]), False)]
+        return [BatchedValue(dispatch.current().constant(node.attrs["value"]), is_batched=False)]
     if node.effect is Effect.ASSIGN:
         if on_assignment is not None:
             on_assignment(node.attrs["variable"], require_unbatched(values[0], node.attrs["variable"]))
@@ -62,11 +62,13 @@ def _outputs(
     attrs = dict(attrs_for(node, [x.element_spec for x in values]))
     if not any(x.is_batched for x in values) and node.effect is not Effect.RANDOM:
         results = dispatch.current().apply(node.op, tuple([x.tensor for x in values]), attrs)
-        return [BatchedValue(y, False) for y in (results if isinstance(results, tuple) else (results,))]
+        return [
+            BatchedValue(y, is_batched=False) for y in (results if isinstance(results, tuple) else (results,))
+        ]
 
     if node.op is SHAPE:  # all elements of a batch have the same sizes
         sizes: Any = sizes_of(values[0].batch_axis_first.tensor, attrs["dtype"])
-        return [BatchedValue(sizes[1:], False)]
+        return [BatchedValue(sizes[1:], is_batched=False)]
 
     def run(body: Graph, inputs: Sequence[BatchedValue]) -> list[BatchedValue]:
         return evaluate_batched(body, inputs, count)
@@ -82,7 +84,7 @@ def _outputs(
         stacks = batched_custom(attrs["grad"], attrs["outputs"], values, count, run)
     else:
         stacks = apply_batched(node.op, values, attrs, count)
-    return [BatchedValue(y, True, active=active) for y in stacks]
+    return [BatchedValue(y, is_batched=True, active=active) for y in stacks]
 
 
 def require_unbatched(value: BatchedValue, variable: Any) -> Any:

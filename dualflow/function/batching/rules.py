@@ -107,7 +107,7 @@ def _by_rule(
     if rule.merged:
         return _merged(op, inputs, attrs, count)
     if rule.broadcasts:
-        stacks = [BatchedValue(x.with_batch_axis(count), True) for x in inputs]
+        stacks = [BatchedValue(x.with_batch_axis(count), is_batched=True) for x in inputs]
         inputs = with_common_rank(stacks, max([len(attrs[name]) for name in rule.sizes], default=0))
     tensors = [
         _positions(x, count) if i == rule.positions else x.with_batch_axis(count)
@@ -138,7 +138,7 @@ def _per_element(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: in
         slices = iter(element)
         return [], _run(op, [next(slices) if x.is_batched else x.tensor for x in inputs], attrs)
 
-    return scan_loop(step, [], [x.tensor for x in inputs if x.is_batched], count, False)[1]
+    return scan_loop(step, [], [x.tensor for x in inputs if x.is_batched], count, reverse=False)[1]
 
 
 def _product(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs) -> list[Any]:
@@ -187,7 +187,7 @@ def _scatter(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -
     if attrs["axis"] != 0:
         return _per_element(op, inputs, attrs, count)
     slices = updates.with_batch_axis(count)
-    positions = _positions(BatchedValue(indices.tensor[..., None], True), count)
+    positions = _positions(BatchedValue(indices.tensor[..., None], is_batched=True), count)
     if onto:
         return [tensor_scatter_nd_add(onto[0].with_batch_axis(count), positions, slices)]
     slice_shape = slices.shape[len(indices.tensor.shape) :]

@@ -144,7 +144,9 @@ def _with_equal_first_sizes(elems: object) -> object:
 def _argument(value: Any, axis: int | None) -> Any:
     """An argument as a batched value, with the batch axis first; a shared Python value unchanged."""
     if axis is None:
-        return BatchedValue(convert_to_tensor(value), False) if isinstance(value, TENSORS) else value
+        return (
+            BatchedValue(convert_to_tensor(value), is_batched=False) if isinstance(value, TENSORS) else value
+        )
     tensor = convert_to_tensor(value)
     rank = len(tensor.shape)
     if not -rank <= axis < rank:
@@ -152,7 +154,7 @@ def _argument(value: Any, axis: int | None) -> Any:
             f"an argument of shape {tensor.shape} has no axis {axis}, its batch axis; give in_axes, with "
             "None for arguments that the batch elements share."
         )
-    return BatchedValue(moved_axis(tensor, axis % rank, 0), True)
+    return BatchedValue(moved_axis(tensor, axis % rank, 0), is_batched=True)
 
 
 def _count(arguments: Sequence[BatchedValue], axis_size: int | None) -> int | None:

@@ -100,14 +100,14 @@ class GuardedDecisions:
         decided = equal_for_all(x, y)
         if decided is not None:
             return decided
-        return size_variables(x - y).isdisjoint(self.computed) and self._decided(True, x, y)
+        return size_variables(x - y).isdisjoint(self.computed) and self._decided(x, y, equality=True)
 
     def less(self, x: int, y: int) -> bool:
         """Whether ``x < y`` in the call; a guard unless it holds for no or all sizes."""
         decided = less_for_all(x, y)
-        return self._decided(False, x, y) if decided is None else decided
+        return self._decided(x, y, equality=False) if decided is None else decided
 
-    def _decided(self, equality: bool, x: int, y: int) -> bool:
+    def _decided(self, x: int, y: int, *, equality: bool) -> bool:
         if not size_variables((x, y)) <= self._numbers.keys():
             raise UndecidedSize(f"an op compares the sizes {x!r} and {y!r}, which no call determines")
         first, second = evaluate_size(x, self._numbers), evaluate_size(y, self._numbers)

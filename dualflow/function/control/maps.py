@@ -80,7 +80,7 @@ def map_fn(
         return [], [_declared(y, spec, sh) for y, spec, sh in zip(flat, declared, shaped, strict=True)]
 
     results = declared if all(shaped) else None
-    _, stacks = scan_loop(step, [], rows, length, False, results)
+    _, stacks = scan_loop(step, [], rows, length, reverse=False, output_specs=results)
     stacked = unflatten(declared_structure.batched(length), stacks)
     return stacked if back_prop else without_gradient(stacked)
 
@@ -110,7 +110,7 @@ def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:
             raise InvalidArgumentError("The function must return the same structure for each row.")
         return [], [convert_to_tensor(y) for y in flat]
 
-    _, stacks = scan_loop(step, [], rows, length, False)
+    _, stacks = scan_loop(step, [], rows, length, reverse=False)
     return unflatten(result_structures[0].batched(length), stacks)
 
 
@@ -155,7 +155,9 @@ def scan(
         return value, value
 
     count = None if length is None else length - (initializer is None)
-    _, stacks = scan_loop(step, start, remaining, count, reverse, [x.spec for x in start])
+    _, stacks = scan_loop(
+        step, start, remaining, count, reverse=reverse, output_specs=[x.spec for x in start]
+    )
     if initializer is None:
         stacks = [_joined(x, first, reverse) for x, first in zip(stacks, start, strict=True)]
     stacked = unflatten(carried.batched(length), stacks)
@@ -178,7 +180,7 @@ def foldl(
     >>> int(df.foldl(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
     123
     """
-    final = _fold(fn, elems, initializer, False)
+    final = _fold(fn, elems, initializer, reverse=False)
     return final if back_prop else without_gradient(final)
 
 
@@ -198,11 +200,11 @@ def foldr(
     >>> int(df.foldr(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
     321
     """
-    final = _fold(fn, elems, initializer, True)
+    final = _fold(fn, elems, initializer, reverse=True)
     return final if back_prop else without_gradient(final)
 
 
-def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> Any:
+def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, *, reverse: bool) -> Any:
     rows, structure, length = _rows(elems)
     start, carried, remaining = _begin(initializer, rows, structure, reverse)
 
@@ -210,7 +212,7 @@ def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: 
         return _next(fn, carry, carried, row, structure), []
 
     count = None if length is None else length - (initializer is None)
-    return unflatten(carried, scan_loop(step, start, remaining, count, reverse, [])[0])
+    return unflatten(carried, scan_loop(step, start, remaining, count, reverse=reverse, output_specs=[])[0])
 
 
 def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:

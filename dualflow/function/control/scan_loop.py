@@ -45,6 +45,7 @@ def scan_loop(
     carry: Tensors,
     xs: Tensors,
     length: int | None,
+    *,
     reverse: bool,
     output_specs: Sequence[TensorSpec] | None = None,
 ) -> tuple[Tensors, Tensors]:

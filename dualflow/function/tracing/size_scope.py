@@ -83,7 +83,7 @@ class SizeScope(AbstractSizeScope):
         """``size`` as an integer scalar of the trace, of the dtype that the number has by default."""
         in_range = self.number(size) < _INT32_END
         if not self.closed:
-            guard = SizeGuard(False, size, _INT32_END, in_range, None)
+            guard = SizeGuard(equality=False, x=size, y=_INT32_END, outcome=in_range, origin=None)
             self._guards.setdefault((False, size, _INT32_END), guard)
         dtype = int32 if in_range else int64
         tensor = self._tensors.get((size, dtype))
@@ -133,12 +133,16 @@ class SizeScope(AbstractSizeScope):
     def equal(self, x: int, y: int) -> bool:
         """Whether ``x == y`` in the traced call; records a guard if other sizes can change the result."""
         decided = equal_for_all(x, y)
-        return self._guarded(True, x, y, self.number(x) == self.number(y)) if decided is None else decided
+        if decided is not None:
+            return decided
+        return self._guarded(x, y, self.number(x) == self.number(y), equality=True)
 
     def less(self, x: int, y: int) -> bool:
         """Whether ``x < y`` in the traced call; records a guard if other sizes can change the result."""
         decided = less_for_all(x, y)
-        return self._guarded(False, x, y, self.number(x) < self.number(y)) if decided is None else decided
+        if decided is not None:
+            return decided
+        return self._guarded(x, y, self.number(x) < self.number(y), equality=False)
 
     def exact(self, size: int) -> int:
         """The value of ``size`` in the traced call; records a guard that fixes ``size`` to it."""
@@ -147,16 +151,16 @@ class SizeScope(AbstractSizeScope):
         if len(variables) == 1 and not self.closed:  # a guard on the axis itself marks it as fixed
             (variable,) = variables
             axis_size = SymInt({(variable,): 1})
-            self._guarded(True, axis_size, self.number(axis_size), True)
+            self._guarded(axis_size, self.number(axis_size), True, equality=True)
         else:
-            self._guarded(True, size, number, True)
+            self._guarded(size, number, True, equality=True)
         return number
 
     def finish(self) -> SizeGuards:
         """The guards of the trace."""
         return SizeGuards(dict(self._axes), tuple(self._guards.values()))
 
-    def _guarded(self, equality: bool, x: int, y: int, outcome: bool) -> bool:
+    def _guarded(self, x: int, y: int, outcome: bool, *, equality: bool) -> bool:
         if not self.closed and (isinstance(x, SymInt) or isinstance(y, SymInt)):
             self._guards.setdefault((equality, x, y), SizeGuard(equality, x, y, outcome, caller()))
         return outcome

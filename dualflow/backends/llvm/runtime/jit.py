@@ -190,7 +190,16 @@ def load_library(key: str, exports: Sequence[str], symbols: Mapping[str, int]) -
         except (InternalError, UnsupportedObject):
             return None
         link_ms = 1e3 * (time.perf_counter() - start)
-        report = CompileReport(key, True, 0, len(code), 0.0, 0.0, 0.0, link_ms)
+        report = CompileReport(
+            key=key,
+            from_cache=True,
+            text_bytes=0,
+            object_bytes=len(code),
+            parse_ms=0.0,
+            optimise_ms=0.0,
+            emit_ms=0.0,
+            link_ms=link_ms,
+        )
         library = _loaded[key] = Library((), (), image, report, "", exports)
         return library
 

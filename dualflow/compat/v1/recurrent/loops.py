@@ -85,7 +85,7 @@ def _scanned(step: Callable[[Any, Any], Any], state: Any, xs: Any, length: int |
         structures.append(structure)
         return tree.leaves(new_state), leaves
 
-    last, stacks = scan_loop(flat_step, list(carry), list(rows), length, False)
+    last, stacks = scan_loop(flat_step, list(carry), list(rows), length, reverse=False)
     return tree.unflatten(structures[0], stacks), tree.unflatten(carried, last)
 
 
