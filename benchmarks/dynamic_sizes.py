@@ -136,10 +136,8 @@ def seconds(function: Callable[..., Any], arguments: Sequence[Any]) -> float:
 
 def measure(program: Program, duration: float, sizes: int) -> Row:
     """Measure one program for ``duration`` seconds, and with as many new ``sizes``."""
-    static, opened = (
-        df.function(program.function),
-        df.function(program.function, input_signature=program.signature),
-    )
+    static = df.function(program.function)
+    opened = df.function(program.function, input_signature=program.signature)
     arguments = program.arguments()
     first_static, first_open = (seconds(f, arguments) for f in (static, opened))
     best = [math.inf, math.inf]

@@ -34,9 +34,8 @@ def first_calls(
     """
     results: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
     if not quick:
-        _child(
-            cases[0], "", backend, quick, {}
-        )  # writes the modules' bytecode, which an installed package has
+        # writes the modules' bytecode, which an installed package has
+        _child(cases[0], "", backend, quick, {})
     for _ in range(rounds):
         for case in cases:
             with tempfile.TemporaryDirectory() as cache:

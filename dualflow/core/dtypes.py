@@ -172,9 +172,8 @@ uint8, uint16, uint32, uint64 = (_TYPES[np.dtype(f"uint{n}")] for n in (8, 16, 3
 float16, float32, float64 = (_TYPES[np.dtype(f"float{n}")] for n in (16, 32, 64))
 complex64, complex128 = _TYPES[np.dtype("complex64")], _TYPES[np.dtype("complex128")]
 ALL: Final = tuple(_TYPES.values())
-of_array: Final = (
-    _TYPES.__getitem__
-)  # from a NumPy dtype that tensors are known to have, without as_dtype's questions
+of_array: Final = _TYPES.__getitem__
+"""The dtype of a NumPy dtype that tensors are known to have, without the checks of :func:`as_dtype`."""
 _NUMBERS: Final = {
     1: float32,
     2: float64,

@@ -129,9 +129,8 @@ def _value(origin: LazyName, namespace: str) -> Any:
 
 def _missing(module: str, name: str, public: list[str], caller: FrameType) -> Exception:
     """The error for a name that a module lacks; ``caller`` is the frame that looked it up."""
-    if (
-        name.startswith("_") or f"{module}.{name}" in sys.modules
-    ):  # for Python itself, or of an import under way
+    # for Python itself, or of an import under way
+    if name.startswith("_") or f"{module}.{name}" in sys.modules:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     importing = caller.f_globals.get("__name__") == "importlib._bootstrap"
     if importing and find_spec(f"{module}.{name}") is not None:  # the import system tries a submodule next

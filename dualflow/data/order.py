@@ -211,9 +211,8 @@ class RepeatIterator(StageIterator):
             elements = [*elements, *items] if len(elements) else items
             self._empty = self._empty and not len(items)
             if len(elements) < count:
-                self._left = (
-                    0 if self._empty else self._left - (self._left > 0)
-                )  # an empty source ends an endless repeat
+                # an empty source ends an endless repeat
+                self._left = 0 if self._empty else self._left - (self._left > 0)
                 if self._left:
                     self._current.close()
                     self._begin(self._source.start())

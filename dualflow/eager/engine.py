@@ -203,9 +203,8 @@ class EagerEngine(Engine):
 
     def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
         try:
-            before = (
-                variable._tensor if GIL else None
-            )  # compiled code doesn't write to a tensor with another reference
+            # compiled code doesn't write to a tensor with another reference
+            before = variable._tensor if GIL else None
         except AttributeError:
             before = None
         if before is not None:

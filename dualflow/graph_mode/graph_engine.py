@@ -71,9 +71,8 @@ class OpenBuilder(GraphBuilder):
         node = super().add(op, inputs, attrs, origin)
         self.names.add(node, name or (attrs["called"] if op in POSTPONED_OPS else op.name))
         self.lines.append(origin)
-        if self.first and not isinstance(
-            op.kind, Literal
-        ):  # constants are shared with code outside the block
+        # constants are shared with code outside the block
+        if self.first and not isinstance(op.kind, Literal):
             self.after[node] = self.first
         return node
 
@@ -148,9 +147,9 @@ class GraphEngine(Tracer):
     # The interface of an engine for ops
 
     def unary(self, op: Op, x: Any) -> Any:
-        return (
-            self.run(op, op.prepare((x,), self), {}) if is_unknown(x) else self._unique(super().unary(op, x))
-        )
+        if is_unknown(x):
+            return self.run(op, op.prepare((x,), self), {})
+        return self._unique(super().unary(op, x))
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if is_unknown(x) or is_unknown(y):

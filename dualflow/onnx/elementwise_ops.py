@@ -73,10 +73,8 @@ def _elu(call: NodeCall) -> Any:
 
 def _selu(call: NodeCall) -> Any:
     (x,), attrs = call.inputs, call.attrs
-    alpha, gamma = (
-        attrs.get("alpha", 1.67326319217681884765625),
-        attrs.get("gamma", 1.05070102214813232421875),
-    )
+    alpha = attrs.get("alpha", 1.67326319217681884765625)
+    gamma = attrs.get("gamma", 1.05070102214813232421875)
     return gamma * df.where(df.greater(x, 0), x, alpha * df.math.expm1(x))
 
 

@@ -285,9 +285,10 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     difference = subtract(x, y)
     if not difference.dtype.is_complex:
         return square(difference)
-    return cast(
-        real_part(multiply(difference, conj(difference))), difference.dtype
+    square_magnitude = real_part(
+        multiply(difference, conj(difference))
     )  # rounding may leave an imaginary part
+    return cast(square_magnitude, difference.dtype)
 
 
 def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:

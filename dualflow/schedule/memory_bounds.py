@@ -259,10 +259,8 @@ class MemoryBounds:
         key = id(accesses), launch.parameters, launch.total
         shared = self._reaches.get(key)
         if shared is None:
-            shared = self._reaches[key] = (
-                accesses,
-                accesses.reach(launch, node),
-            )  # the entry keeps the id in use
+            # the entry keeps the id in use
+            shared = self._reaches[key] = accesses, accesses.reach(launch, node)
         return shared[1]
 
 

@@ -181,12 +181,10 @@ class CKernelWriter:
 
     def _vector_loop(self, loop: ks.For) -> None:
         """Write a reduction: a loop over whole vectors of lanes, then the last, shorter vector."""
-        index, begin, end, lanes = (
-            index_name(loop.loop),
-            self._bound(loop.begin),
-            self._bound(loop.end),
-            self.num_lanes,
-        )
+        index = index_name(loop.loop)
+        begin = self._bound(loop.begin)
+        end = self._bound(loop.end)
+        lanes = self.num_lanes
         self.vectors += 1
         vector = f"vector{self.vectors}"
         self.lines.add(f"int64_t {vector} = {begin};")

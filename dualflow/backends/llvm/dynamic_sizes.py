@@ -308,9 +308,8 @@ def _positions(entry: Entry, dtype: DType, *, padded: bool) -> str:
         (at,) = iteration.carried
         if dtype.is_bool:
             full = at >= size
-            with (
-                b.if_then(repeats & ~full) if not padded else nullcontext()
-            ):  # branches would be mispredicted
+            # padded, it needs no branch, which would be mispredicted
+            with nullcontext() if padded else b.if_then(repeats & ~full):
                 b.store(iteration.index, out, full.select(size, at))
             iteration.next(at + repeats.cast(I64))
         else:

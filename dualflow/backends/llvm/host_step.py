@@ -94,9 +94,8 @@ def _input(node: Node, layout: Layout, shape: tuple[int | None, ...]) -> HostInp
 def _view(buffers: list[Array], argument: HostInput) -> Array:
     layout, shape, in_order = argument
     buffer = buffers[layout.buffer]
-    if None in shape or (
-        in_order and buffer.shape == shape
-    ):  # the result of another host call, if a size is unknown
+    # if a size is unknown, it is the result of another host call
+    if None in shape or (in_order and buffer.shape == shape):
         return buffer
     return strided(buffer.reshape(-1)[layout.offset :], shape, layout.strides)  # type: ignore[arg-type]  # no size is unknown
 

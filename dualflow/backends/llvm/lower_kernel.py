@@ -186,10 +186,8 @@ class KernelEmitter(KernelValues):
         self._set(registers, iteration.results)
 
     def _chunks(self, chunks: ks.Chunks) -> None:
-        size, extent = (
-            self._arguments.parameters[chunks.size.number],
-            self._arguments.parameters[chunks.extent.number],
-        )
+        size = self._arguments.parameters[chunks.size.number]
+        extent = self._arguments.parameters[chunks.extent.number]
         with self.builder.loop(self._low, self._high, frozen=True) as iteration:
             self._index[KernelLoop.CHUNKS] = iteration.index
             self._set_edges((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)

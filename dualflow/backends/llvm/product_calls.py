@@ -46,11 +46,9 @@ def write_product(entry: Entry, product: Multiply) -> None:
         function, calls = products.gemm.source(), _own_gemm_calls(products, unit.threads)
         memory = _scratch(entry, products, calls[0][1], node)  # all calls have the same blocks and scratch
     else:
-        function, calls, memory = (
-            blas_function(products.char),
-            [(1, products.blas_parameters())],
-            nullcontext(_NO_SCRATCH),
-        )
+        function = blas_function(products.char)
+        calls = [(1, products.blas_parameters())]
+        memory = nullcontext(_NO_SCRATCH)
         unit.addresses |= blas_symbols()
     with memory as scratch:
         for enabled, parameters in calls:

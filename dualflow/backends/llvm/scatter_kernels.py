@@ -34,10 +34,8 @@ def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> I
     full = length & -lanes
     with b.loop(0, iterations) as iteration, b.loop(0, count) as row:
         inside, place = _position(b, indices, index, row.index, axes[:depth], axes[depth:])
-        source, target = (
-            (iteration.index * count + row.index) * length,
-            iteration.index * out_stride + place * length,
-        )
+        source = (iteration.index * count + row.index) * length
+        target = iteration.index * out_stride + place * length
 
         def store_part(part: EmittedValue, mask: EmittedValue | None) -> None:
             new = b.load(rows, source + part, vector, mask)

@@ -175,11 +175,9 @@ class SourceMaths(TextMaths[SourceValue]):
         lines = self.support.function(name, "xy")
         m = SourceMaths(lines, self.support)
         unsigned = UNSIGNED[dtype.size]
-        result, square, remaining = (
-            SourceValue("r", dtype),
-            SourceValue("s", dtype),
-            SourceValue("n", unsigned),
-        )
+        result = SourceValue("r", dtype)
+        square = SourceValue("s", dtype)
+        remaining = SourceValue("n", unsigned)
         lines.add(f"r, s, n = {m.constant(1, dtype).text}, x, {type_name(unsigned)}(y)")
         with lines.block(f"while n != {m.constant(0, unsigned).text}:"):
             odd = m.cast(m.bitwise_and(remaining, m.constant(1, unsigned)), bool_)

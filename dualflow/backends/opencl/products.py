@@ -330,10 +330,8 @@ void {KERNEL}({", ".join(self._parameters())})
             count, channel = "windows", ""
         else:
             index, position = "channel", "length{0} * dilation{0}"
-            count, channel = (
-                "length",
-                f"const long channel = {name}_rest % channels; {name}_rest /= channels;",
-            )
+            count = "length"
+            channel = f"const long channel = {name}_rest % channels; {name}_rest /= channels;"
         parts = [
             f"                const long at{i} = {name}_rest % {position.format(i)};\n"
             f"                {name}_rest /= {count}{i};\n"

@@ -116,10 +116,8 @@ class ForwardBackward:
         self.forward = CompiledGraph(graphs.forward, options, call_sizes=call_sizes)
         self.written = graphs.forward.updated_inputs
         self.inputs, self.outputs, self.effect_results = inputs, outputs, effect_results
-        self.inputs_with_cotangent, self.outputs_with_cotangent = (
-            tuple(inputs_with_cotangent),
-            tuple(outputs_with_cotangent),
-        )
+        self.inputs_with_cotangent = tuple(inputs_with_cotangent)
+        self.outputs_with_cotangent = tuple(outputs_with_cotangent)
         self._backward = graphs.backward
         self._sources = graphs.sources
         self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}

@@ -99,9 +99,10 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
     options = tracer_of(dispatch.current()).options
     graphs = _forward_backward(active, options)
     residuals = _residuals(loop, graphs)
+    # residuals whose sizes differ between iterations can't be stacked
     if _computes_sizes(loop.body) and any(
         not v.spec.shape.is_static for (kind, _), v in residuals.items() if kind is SourceKind.RESIDUAL
-    ):  # residuals whose sizes differ between iterations can't be stacked
+    ):
         if node is not None:
             raise _repetition_error(loop)
         loop = replace(loop, recompute=True)

@@ -388,10 +388,8 @@ def non_max_suppression_padded(
             f"boxes of shape {boxes.shape} need pad_to_max_output_size=True, to have as many places each."
         )
     batch_sizes = [static_int(n, "the sizes before boxes") for n in boxes.shape[:-2]]
-    rows, numbers = (
-        reshape(boxes, [math.prod(batch_sizes), -1, 4]),
-        reshape(scores, [math.prod(batch_sizes), -1]),
-    )
+    rows = reshape(boxes, [math.prod(batch_sizes), -1, 4])
+    numbers = reshape(scores, [math.prod(batch_sizes), -1])
     selections = [
         _select_boxes(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
         for i in range(math.prod(batch_sizes))

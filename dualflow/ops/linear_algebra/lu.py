@@ -108,9 +108,8 @@ def _rows(x: Any, order: Any) -> Any:
     """The rows of matrices in another order."""
     if x.shape.is_static:
         return gather(x, order, axis=-2, batch_dims=len(order.shape) - 1)
-    _, column = places(
-        1, axis_size(x, -2)
-    )  # a product that picks rows has a gradient for any number of matrices
+    # a product that picks rows has a gradient for any number of matrices
+    _, column = places(1, axis_size(x, -2))
     return matmul(cast(equal(expand_dims(order, -1), column), x.dtype), x)
 
 

@@ -18,11 +18,9 @@ def emit_entry(module: LlvmModule, name: str, body: str) -> None:
     context = builder.alloca(PTR, len(operands))
     for i, operand in enumerate(operands):
         builder.store(operand, context, i)
-    blocks, zero, one = (
-        field(builder, table, Field.BLOCKS),
-        builder.constant(I64, 0),
-        builder.constant(I64, 1),
-    )
+    blocks = field(builder, table, Field.BLOCKS)
+    zero = builder.constant(I64, 0)
+    one = builder.constant(I64, 1)
 
     def serial() -> list[EmittedValue]:
         builder.call(body, [context, zero, blocks, zero])

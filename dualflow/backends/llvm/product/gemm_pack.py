@@ -19,10 +19,8 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     function = module.function(name, VOID, PANEL)
     builder = function.builder
     table, depth, b, packed, width, columns = function.args
-    row_stride, column_stride = (
-        field(builder, table, Field.B_ROW_STRIDE),
-        field(builder, table, Field.B_COLUMN_STRIDE),
-    )
+    row_stride = field(builder, table, Field.B_ROW_STRIDE)
+    column_stride = field(builder, table, Field.B_COLUMN_STRIDE)
     side = 128 // element.bits
     transposed_depth = row_stride.eq(1).select(depth & -side, 0)
     with builder.loop(0, columns, lanes, frozen=True) as group:
@@ -50,10 +48,8 @@ def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     function = module.function(name, VOID, COPY)
     builder = function.builder
     table, depth, a, copy, rows = function.args
-    column_stride, copy_stride = (
-        field(builder, table, Field.A_COLUMN_STRIDE),
-        field(builder, table, Field.COPY_STRIDE),
-    )
+    column_stride = field(builder, table, Field.A_COLUMN_STRIDE)
+    copy_stride = field(builder, table, Field.COPY_STRIDE)
     with builder.loop(0, depth) as step, builder.loop(0, rows, lanes) as group:
         p, i = step.index.frozen(), group.index.frozen()
         value = builder.load(

@@ -45,10 +45,8 @@ def emit_windows(module: LlvmModule, name: str) -> None:
     builder = function.builder
     table, tensor, copy, depth, rows, start, top, row_offsets, runs = function.args
     by_window = field(builder, table, WindowField.BY_WINDOW).ne(0)
-    lines_per_window, copy_stride = (
-        field(builder, table, WindowField.LINES),
-        field(builder, table, Field.COPY_STRIDE),
-    )
+    lines_per_window = field(builder, table, WindowField.LINES)
+    copy_stride = field(builder, table, Field.COPY_STRIDE)
     copies_lines = lines_per_window.ne(0)
     block_rows, block_columns = _EmittedRange(top, rows), _EmittedRange(start, depth)
     windows = _select_range(by_window, block_rows, block_columns)
@@ -71,10 +69,8 @@ def emit_windows(module: LlvmModule, name: str) -> None:
         builder.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
     base = copies_lines.select(first_line, windows.first * copy_stride + elements.first)
     one, zero = builder.constant(I64, 1), builder.constant(I64, 0)
-    rows_field, columns_field = (
-        by_window.select(windows_field, elements_field),
-        by_window.select(elements_field, windows_field),
-    )
+    rows_field = by_window.select(windows_field, elements_field)
+    columns_field = by_window.select(elements_field, windows_field)
     builder.call("list_offsets", [table, rows_field, top, rows, base, one, row_offsets])
     columns = _EmittedGrid(builder, table, columns_field)
     for index, number in (

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 def _as_matching_floats(labels: Any, predictions: Any, argument_name: str = "predictions") -> tuple[Any, Any]:
     """Labels and predictions as float32; raises an error unless their shapes are equal."""
-    y_true, y_pred = (
-        as_numbers(required_tensor(labels, "labels")),
-        as_numbers(required_tensor(predictions, argument_name)),
-    )
+    y_true = as_numbers(required_tensor(labels, "labels"))
+    y_pred = as_numbers(required_tensor(predictions, argument_name))
     require_one_shape(y_true, y_pred)
     return y_true, y_pred
 
