@@ -164,8 +164,6 @@ def _evaluate_observed(graph: Graph, arrays: Sequence[Array], effect_log: Effect
 def _own(result: Array, inputs: Sequence[Array]) -> Array:
     """A C-contiguous result that shares no memory with ``inputs``: kernels may return views of them."""
     array = np.ascontiguousarray(result).reshape(np.shape(result))
-    return (
-        array.copy()
-        if any(np.may_share_memory(array, x) for x in inputs) or array.base is not None
-        else array
-    )
+    if any(np.may_share_memory(array, x) for x in inputs) or array.base is not None:
+        return array.copy()
+    return array

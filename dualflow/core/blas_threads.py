@@ -30,11 +30,9 @@ def for_matrices(elements: int) -> AbstractContextManager[Any]:
     Calls by other threads are limited
     too meanwhile. The end of the last such block restores the number.
     """
-    return (
-        OneThread()
-        if _MAX_SINGLE_THREADED < elements < ALONE and _thread_functions() is not None
-        else nullcontext()
-    )
+    if _MAX_SINGLE_THREADED < elements < ALONE and _thread_functions() is not None:
+        return OneThread()
+    return nullcontext()
 
 
 class OneThread:

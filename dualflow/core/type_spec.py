@@ -169,11 +169,9 @@ class TypeSpec(TraceType):
 
     def __repr__(self) -> str:
         parts = self._serialize()
-        return (
-            f"{type(self).__name__}{parts!r}"
-            if isinstance(parts, tuple)
-            else f"{type(self).__name__}({parts!r})"
-        )
+        if isinstance(parts, tuple):
+            return f"{type(self).__name__}{parts!r}"
+        return f"{type(self).__name__}({parts!r})"
 
 
 class BatchableTypeSpec(TypeSpec):

@@ -50,11 +50,10 @@ class PicklableFunction:
     def __deepcopy__(self, memo: dict[int, Any]) -> PicklableFunction:
         """``self``, as for a Python function; a bound method is bound to the copied object."""
         python_function = copy.deepcopy(self.python_function, memo)
-        return (
-            self
-            if python_function is self.python_function
-            else _new_function(type(self), python_function, self._all_options())
-        )
+        if python_function is self.python_function:
+            return self
+        copied: PicklableFunction = _new_function(type(self), python_function, self._all_options())
+        return copied
 
     def _all_options(self) -> dict[str, Any]:
         return {**self._options, "input_signature": self.input_signature, "name": self._name}

@@ -193,11 +193,9 @@ def _powers(x: Any) -> Any:
 
 def _derivative_dtype(x: Any) -> Any:
     """The dtype of coefficients multiplied by their powers, which are integers."""
-    return (
-        np.result_type(x.dtype.dtype, np.int64)
-        if not x.dtype.is_inexact
-        else np.result_type(x.dtype.dtype, np.float64)
-    )
+    if not x.dtype.is_inexact:
+        return np.result_type(x.dtype.dtype, np.int64)
+    return np.result_type(x.dtype.dtype, np.float64)
 
 
 def polyint(p: TensorLike, m: IntLike = 1, k: IntLike | None = None) -> Tensor:

@@ -257,11 +257,9 @@ def eye(
     rows = int_or_symbolic(num_rows, "num_rows")
     columns = rows if num_columns is None else int_or_symbolic(num_columns, "num_columns")
     matrix = cast(equal(iota((rows, 1), 0), iota((1, columns), 1)), dtype)
-    return (
-        matrix
-        if batch_shape is None
-        else broadcast_to(matrix, [*ints_or_symbolic(batch_shape, "batch_shape"), rows, columns])
-    )
+    if batch_shape is None:
+        return matrix
+    return broadcast_to(matrix, [*ints_or_symbolic(batch_shape, "batch_shape"), rows, columns])
 
 
 def one_hot(

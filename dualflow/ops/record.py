@@ -183,11 +183,9 @@ class Op:
         rule = self.vjp[i] if isinstance(self.vjp, tuple) else self.vjp
         if rule is None:
             return None
-        return (
-            rule(g, out, *inputs, **attrs)
-            if isinstance(self.vjp, tuple)
-            else rule(i, g, out, *inputs, **attrs)
-        )
+        if isinstance(self.vjp, tuple):
+            return rule(g, out, *inputs, **attrs)
+        return rule(i, g, out, *inputs, **attrs)
 
     def differentiable(self, i: int) -> bool:
         """Whether a gradient can reach input ``i``."""

@@ -28,13 +28,11 @@ def shown(statement: KernelStatement, launch: KernelLaunch | None = None) -> str
     """An access as text, with the values of launch parameters if ``launch`` is set."""
 
     def parameter(n: ks.LaunchParameter | None) -> str:
-        return (
-            "1"
-            if n is None
-            else f"parameter {n.number}"
-            if launch is None
-            else str(launch.parameters[n.number])
-        )
+        if n is None:
+            return "1"
+        if launch is None:
+            return f"parameter {n.number}"
+        return str(launch.parameters[n.number])
 
     def element(access: ElementAccess) -> str:
         begins = {edge.loop for edge in access.block_starts}

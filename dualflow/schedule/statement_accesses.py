@@ -32,11 +32,9 @@ def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
     count = len(statement.inputs)
     match statement:
         case Multiply():
-            return (
-                {}
-                if _reads_operands(statement)
-                else dict(zip((0, 1, count), _matrices(statement), strict=True))
-            )
+            if _reads_operands(statement):
+                return {}
+            return dict(zip((0, 1, count), _matrices(statement), strict=True))
         case FusedProduct(product=product):
             return {i: elements for i, elements in accesses_of(product).items() if i < 2}
         case ScatterRows(indices=indices):

@@ -52,11 +52,9 @@ class EmittedSizes:
 
     def quotient(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size, by = self._value(x), self._value(y)
-        return (
-            divide_by_constant(size, by)
-            if is_constant_divisor(by)
-            else self._defined(ScalarOp.FLOOR_DIVIDE, size, by)
-        )
+        if is_constant_divisor(by):
+            return divide_by_constant(size, by)
+        return self._defined(ScalarOp.FLOOR_DIVIDE, size, by)
 
     def remainder(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size, by = self._value(x), self._value(y)

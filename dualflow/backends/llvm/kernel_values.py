@@ -87,11 +87,9 @@ class KernelValues:
         if isinstance(operand, Register):
             return self._aligned(self._registers[operand.number])
         if isinstance(operand, ks.Scalar):
-            return (
-                self._constant(self.launch.scalars[operand.number])
-                if self.is_long
-                else self._arguments.scalars[operand.number]
-            )
+            if self.is_long:
+                return self._constant(self.launch.scalars[operand.number])
+            return self._arguments.scalars[operand.number]
         return self._constant(operand.value)
 
     def _aligned(self, value: EmittedValue) -> EmittedValue:

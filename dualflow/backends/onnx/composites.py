@@ -138,11 +138,9 @@ def _output_padding(geometry: Geometry, y: Value, result: Value) -> tuple[int, .
     axes = zip(counts, spatial, geometry.strides, geometry.dilated_size, geometry.pairs, strict=True)
     output_padding = tuple([n + sum(pair) - (count - 1) * s - size for count, n, s, size, pair in axes])
     limits = [max(s, d) for s, d in zip(geometry.strides, geometry.dilations, strict=True)]
-    return (
-        output_padding
-        if all(0 <= b < limit for b, limit in zip(output_padding, limits, strict=True))
-        else None
-    )
+    if all(0 <= b < limit for b, limit in zip(output_padding, limits, strict=True)):
+        return output_padding
+    return None
 
 
 def _mean(node: Node) -> Expansion | None:

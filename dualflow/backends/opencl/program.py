@@ -171,11 +171,8 @@ class DeviceProgram:
         """A description of a buffer for errors."""
         plan = self.plan
         if buffer < plan.inputs:
-            return (
-                f"argument {buffer}"
-                if plan.arguments[buffer].name is None
-                else f"{plan.arguments[buffer].name!r}"
-            )
+            name = plan.arguments[buffer].name
+            return f"argument {buffer}" if name is None else repr(name)
         if plan.first_output <= buffer < plan.first_temporary:
             return f"result {buffer - plan.first_output}"
         return "the intermediates" if buffer == plan.arena else "an intermediate"

@@ -208,11 +208,9 @@ class _Partition:
             return None
         index_axes = tuple(loops)
         read_axes = dict(operands_with_axes(node, index_axes))
-        return (
-            index_axes
-            if all(_agree(axes, read_axes[v]) for v, axes in operand_axes if axes is not None)
-            else None
-        )
+        if all(_agree(axes, read_axes[v]) for v, axes in operand_axes if axes is not None):
+            return index_axes
+        return None
 
     def _gathers_from(self, group: Group, node: Node) -> bool:
         """Whether ``node`` gathers from a value that ``group`` computes, and which must be complete first."""
@@ -314,12 +312,9 @@ class _Partition:
         if reduced is None or any(other.shape[a] != target.shape[b] for a, b in mapping.items()):
             return None
         one_reduction = not reduced or not target.reduced or reduced == target.reduced
-        return (
-            mapping
-            if one_reduction
-            and (not other.shape or not _is_split_after(target.shape, reduced | target.reduced))
-            else None
-        )
+        if one_reduction and (not other.shape or not _is_split_after(target.shape, reduced | target.reduced)):
+            return mapping
+        return None
 
 
 def _bases(graph: Graph) -> dict[Value, Node | None]:

@@ -222,11 +222,9 @@ def _within(x: Any, target: DType) -> Any:
         return x
     kind = float if source.is_floating else int
     low, high = max(kind(source.min), kind(target.min)), min(kind(source.max), kind(target.max))
-    return (
-        x
-        if (low, high) == (kind(source.min), kind(source.max)) == (source.min, source.max)
-        else clip_by_value(x, low, high)
-    )
+    if (low, high) == (kind(source.min), kind(source.max)) == (source.min, source.max):
+        return x
+    return clip_by_value(x, low, high)
 
 
 def _bits_infer(x: TensorSpec, dtype: DType) -> TensorSpec:

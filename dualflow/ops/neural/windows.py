@@ -91,11 +91,9 @@ def _view(x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
     inner = [s * by for s, by in zip(over, dilations, strict=True)]
     shape = (x.shape[0], *counts, *size, x.shape[-1])
     strides_of_view = (x.strides[0], *steps, *inner, x.strides[-1])
-    return (
-        as_strided(x, shape, strides_of_view, writeable=False)
-        if isinstance(x, np.ndarray)
-        else x.strided(shape, strides_of_view)
-    )
+    if isinstance(x, np.ndarray):
+        return as_strided(x, shape, strides_of_view, writeable=False)
+    return x.strided(shape, strides_of_view)
 
 
 def _vjp(g: Any, out: Any, x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:

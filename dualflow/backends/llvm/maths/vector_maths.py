@@ -87,11 +87,9 @@ class Maths(Instructions):
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.FLOOR_DIVIDE, x, y)
-        return (
-            divide_by_constant(x, y)
-            if is_constant_divisor(y)
-            else self._body_called(ScalarOp.FLOOR_DIVIDE, x, y)
-        )
+        if is_constant_divisor(y):
+            return divide_by_constant(x, y)
+        return self._body_called(ScalarOp.FLOOR_DIVIDE, x, y)
 
     def multiply_add(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
         """``x * y + z``, rounded once on processors with an FMA instruction."""
