@@ -143,11 +143,10 @@ class KernelWriter:
 
     def _vectors(self, loop: int) -> tuple[KernelStatement, ...]:
         """Write the parallel loop over vectors of lanes, each iteration a block of one vector."""
-
-        def iteration() -> tuple[KernelStatement, ...]:
-            return (*self._steps_at(loop + 1), *self._parallel(loop + 1))
-
-        body = (self._loop(loop, *self._vector_edges, iteration),)
+        inner = loop + 1
+        body = (
+            self._loop(loop, *self._vector_edges, lambda: (*self._steps_at(inner), *self._parallel(inner))),
+        )
         if loop == 0:
             return (Chunks(loop, self._lanes(), self._extent(loop), body),)
         return (Blocks(loop, 0, End.ZERO, self._extent(loop), self._lanes(), body),)
