@@ -112,12 +112,15 @@ def check_tensors(layout: ElementLayout, method: str) -> None:
 
 def _check_structure(structure: Structure, method: str) -> None:
     if not getattr(structure.kind, "can_be_stacked", True):
+        kind = structure.kind.__name__
+        if kind == "SparseTensor":
+            raise InvalidArgumentError(
+                f"`{method}()` does not support sparse components. Make them dense before, with "
+                f"map(df.sparse.to_dense), or make SparseTensors of batches.{here()}"
+            )
         raise InvalidArgumentError(
-            f"`{method}()` does not support sparse components. Make them dense before, with "
-            f"map(df.sparse.to_dense), or make SparseTensors of batches.{here()}"
-            if structure.kind.__name__ == "SparseTensor"
-            else f"`{method}()` does not support a {structure.kind.__name__}, which is not batchable: "
-            f"derive it from df.experimental.BatchableExtensionType, or pass its tensors.{here()}"
+            f"`{method}()` does not support a {kind}, which is not batchable: derive it from "
+            f"df.experimental.BatchableExtensionType, or pass its tensors.{here()}"
         )
     for child in structure.children:
         _check_structure(child, method)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
@@ -16,14 +17,17 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike
 
 
+_VECTOR: Final = """Returns:
+    A float64 vector of ``M`` elements.
+
+Raises:
+    DTypeError: ``M`` is no integer.
+"""
+
+
+@documented(_VECTOR)
 def bartlett(M: IntLike) -> Tensor:
     """The Bartlett window: a triangle from 0 to 1 and back.
-
-    Returns:
-        A float64 vector of ``M`` elements.
-
-    Raises:
-        DTypeError: ``M`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.bartlett(5).numpy()
@@ -32,14 +36,9 @@ def bartlett(M: IntLike) -> Tensor:
     return tensor(np.bartlett(static_int(M, "M")))
 
 
+@documented(_VECTOR)
 def blackman(M: IntLike) -> Tensor:
     """The Blackman window: ``0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`` for ``t`` from 0 to ``2 * pi``.
-
-    Returns:
-        A float64 vector of ``M`` elements.
-
-    Raises:
-        DTypeError: ``M`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.blackman(3).numpy().round(3) + 0.0
@@ -48,14 +47,9 @@ def blackman(M: IntLike) -> Tensor:
     return tensor(np.blackman(static_int(M, "M")))
 
 
+@documented(_VECTOR)
 def hamming(M: IntLike) -> Tensor:
     """The Hamming window: ``0.54 - 0.46 * cos(t)`` for ``t`` from 0 to ``2 * pi``.
-
-    Returns:
-        A float64 vector of ``M`` elements.
-
-    Raises:
-        DTypeError: ``M`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.hamming(3).numpy()
@@ -64,14 +58,9 @@ def hamming(M: IntLike) -> Tensor:
     return tensor(np.hamming(static_int(M, "M")))
 
 
+@documented(_VECTOR)
 def hanning(M: IntLike) -> Tensor:
     """The Hann window: ``0.5 - 0.5 * cos(t)`` for ``t`` from 0 to ``2 * pi``.
-
-    Returns:
-        A float64 vector of ``M`` elements.
-
-    Raises:
-        DTypeError: ``M`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.hanning(5).numpy().round(3)
@@ -80,17 +69,12 @@ def hanning(M: IntLike) -> Tensor:
     return tensor(np.hanning(static_int(M, "M")))
 
 
+@documented(_VECTOR)
 def kaiser(M: IntLike, beta: float) -> Tensor:
     """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for ``t`` from -1 to 1.
 
     Args:
         beta: a float; the window is narrower for a larger one.
-
-    Returns:
-        A float64 vector of ``M`` elements.
-
-    Raises:
-        DTypeError: ``M`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.kaiser(3, 8.0).numpy().round(4)
