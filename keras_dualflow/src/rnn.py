@@ -56,7 +56,7 @@ def rnn(
 
     steps = rows[0].shape[0]
     scanned = [*rows, masks] if has_mask else rows
-    last_states, (outputs,) = scan_loop(step, flat, scanned, steps, go_backwards)
+    last_states, (outputs,) = scan_loop(step, flat, scanned, steps, reverse=go_backwards)
     if go_backwards:
         outputs = df.reverse(outputs, [0])
     last = outputs[-1]

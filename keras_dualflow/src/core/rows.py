@@ -59,7 +59,7 @@ def scan(
         return flat, [convert_to_tensor(x) for x in tree.flatten(y)]
 
     count = rows[0].shape[0] if length is None else int(length)
-    final, stacks = scan_loop(step, carry, [x[:count] for x in rows], count, reverse)
+    final, stacks = scan_loop(step, carry, [x[:count] for x in rows], count, reverse=reverse)
     ys = tree.pack_sequence_as(outputs[0], stacks) if outputs else stacks
     return tree.pack_sequence_as(init, final), ys
 
