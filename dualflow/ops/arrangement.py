@@ -254,7 +254,8 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
 
     Args:
         input: a tensor of any shape and dtype.
-        axis: the axes to remove: an integer or a list; None for all that have size 1.
+        axis: the axes to remove: an integer or a list; None for all that have size 1. In a function, None
+            leaves an axis whose size is known only at run time.
 
     Returns:
         A tensor with the elements and the dtype of ``input``.
