@@ -24,7 +24,7 @@ from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.joining import split
 from dualflow.ops.op_kinds import Reduce
 from dualflow.ops.positions import iota
-from dualflow.ops.record import REGISTRY, Op, register
+from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import masked, where
@@ -131,10 +131,7 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     moved = flat.shape
     count = math.prod(require_static_sizes(moved[len(kept) :], "the gradient of reduce_prod"))
     rows = reshape(flat, (*moved[: len(kept)], count))
-    if type(count) is int:
-        other_products = _before(rows, count, 1) * _before(rows, count, -1)
-    else:  # a symbolic number of elements has no number of doublings
-        other_products = _scanned_before(rows, False) * _scanned_before(rows, True)
+    other_products = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)
     indices = sorted(range(len(order)), key=order.__getitem__)
     restored = transpose(reshape(other_products, moved), tuple(indices))
@@ -148,12 +145,6 @@ def _before(rows: Any, count: int, direction: int) -> Any:
         products = products * _shifted(products, count, reach, direction)
         reach *= 2
     return products
-
-
-def _scanned_before(rows: Any, reverse: bool) -> Any:
-    """:func:`_before` by a cumulative product; ``reverse`` is the direction -1."""
-    attrs = {"axis": len(rows.shape) - 1, "exclusive": True, "reverse": reverse}
-    return dispatch.current().apply(REGISTRY["cumprod"], (rows,), attrs)
 
 
 def _shifted(rows: Any, count: int, by: int, direction: int) -> Any:

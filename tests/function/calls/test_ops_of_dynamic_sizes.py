@@ -78,7 +78,6 @@ CASES: dict[str, Case] = {
         ((N,),),
     ),
     "a trace of two axes": (lambda x: df.einsum("bii->b", x), ((3, N, N),)),
-    "products of rows": (lambda x: df.reduce_prod(x, 1), ((3, N),)),
     "an update of the last row": (lambda x: df.tensor_scatter_nd_update(x, [[0]], x[-1:]), ((N, 3),)),
     "largest elements": (lambda x: df.sort(x, -1, "DESCENDING")[:, :2], ((N, N),)),
 }
