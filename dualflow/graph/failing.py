@@ -20,16 +20,17 @@ def may_fail(node: Node) -> bool:
 
     Loops poll for signals. What has no machine code runs in Python, which handles signals between bytecodes.
     """
-    kind, body = node.op.kind, body_of(node)
+    kind = node.op.kind
+    if isinstance(kind, Elementwise):  # most nodes
+        return not computed_in_loops(node) or _checks(node, kind)
+    body = body_of(node)
     if body is not None:
         return any(map(may_fail, body.nodes))
     if isinstance(kind, View | Literal) or node.effect is Effect.ASSIGN:
         return False
     if isinstance(kind, Cond):
         return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)
-    if isinstance(kind, Elementwise | Reduce | CopyPieces | MatMul):
-        return not _in_machine_code(node) or (isinstance(kind, Elementwise) and _checks(node, kind))
-    return True
+    return not isinstance(kind, Reduce | CopyPieces | MatMul) or not _in_machine_code(node)
 
 
 def _in_machine_code(node: Node) -> bool:

@@ -155,4 +155,4 @@ def reduction_kind_of(node: Node) -> Reduce:
 
 def axis_set(axes: Axes) -> frozenset[int]:
     """The loop axes that a value varies along."""
-    return frozenset(a for a in axes if a is not None)
+    return frozenset([a for a in axes if a is not None])

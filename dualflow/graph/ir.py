@@ -116,7 +116,8 @@ class Node:
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """This node with other inputs of the same specs."""
-        return self.like(self.op, inputs, self.attrs, self.specs)
+        specs = [v.spec for v in self.outputs]
+        return Node(self.op, inputs, self.attrs, specs, self.origin, self.merged_origins, self.device)
 
     def like(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], specs: Sequence[TensorSpec]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.graph.column_reductions import MIN_ELEMENTS
@@ -31,6 +32,8 @@ class Stages(NamedTuple):
 
 FIRST = Stages(0, 1)
 """The stages of a node that depends on no reduction."""
+_RECOMPUTING: Final = (Elementwise, Reduce)
+"""The kinds of nodes that can recompute an operand in place of reading it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,9 +112,10 @@ class _Rebuild:
         self.group_of = {n: g for g in groups for n in g.nodes}
         self.nodes: list[Node] = []
         self.new: dict[Value, Value] = {v: v for v in graph.inputs}
-        self.repeated = _repeated(graph, self.group_of, costs)
+        escaping = _escaping(graph, self.group_of, set())
+        self.repeated = _repeated(graph, self.group_of, escaping, costs)
         self.computed: set[Value] = set()
-        self.escaping = _escaping(graph, self.group_of, self.repeated)
+        self.escaping = _escaping(graph, self.group_of, self.repeated) if self.repeated else escaping
 
     def is_copied_in_order(self, node: Node) -> bool:
         """Whether an unfused node keeps its position in the new graph; others are copied when read.
@@ -145,7 +149,7 @@ class _Rebuild:
     def fuse(self, group: Group) -> None:
         body = _Body(group, self.group_of, self.repeated, self.computed)
         results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
-        nodes = _in_order_of_use(group.nodes, results)
+        nodes = _in_order_of_use(group, results)
         if not nodes:  # the groups that read its values compute them
             return
         for node in nodes:
@@ -164,27 +168,28 @@ class _Rebuild:
         self.new.update(zip(results, fused.outputs, strict=True))
 
 
-def _in_order_of_use(nodes: Sequence[Node], results: Sequence[Value]) -> Sequence[Node]:
-    """The nodes of a group that compute its ``results``, in the order of a depth-first walk from these.
+def _in_order_of_use(group: Group, results: Sequence[Value]) -> Sequence[Node]:
+    """The nodes of ``group`` that compute its ``results``, in the order of a depth-first walk from these.
 
     The order depends on nothing but the expressions, so that traces with other sizes, and other functions
     with these expressions, have the same kernels. Nodes that may fail keep the order of the trace, in which
     the first failure is the error.
     """
-    if any(map(may_fail, nodes)):
-        return nodes
-    inside = set(nodes)
     ordered: dict[Node, None] = {}
+    visited: set[Node] = set()
     pending = [v.node for v in reversed(results) if v.node is not None]
     while pending:
         node = pending[-1]
-        producers = (base_of(v).node for v in reversed(node.inputs))
-        missing = [p for p in producers if p is not None and p in inside and p not in ordered]
-        if missing:
-            pending += missing
-        else:
+        if node in visited:  # all nodes that it reads are in order
             ordered[pending.pop()] = None
-    return tuple(ordered)
+            continue
+        visited.add(node)
+        for value in reversed(node.inputs):
+            producer = base_of(value).node
+            if producer in group.index_axes and producer not in visited:
+                pending.append(producer)
+    nodes = list(ordered)
+    return group.nodes if nodes != group.nodes and any(map(may_fail, group.nodes)) else nodes
 
 
 class _Body:
@@ -298,25 +303,18 @@ def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -
     return escaping
 
 
-def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> set[Value]:
+def _repeated(graph: Graph, group_of: dict[Node, Group], written: set[Value], costs: CostModel) -> set[Value]:
     """The values that each consuming group recomputes, where that is no slower than reading them from memory.
 
     Each is a cheap elementwise function of one equally large array that is in memory anyway, and of smaller
     arrays. If several such values have one expensive source, the source is written to memory instead.
+    ``written`` has the values that groups write if none is recomputed.
     """
-    cheap = [node.output for node in group_of if _is_cheap(node)]
-    if not cheap:
+    cheap = {node.output for node in group_of if _is_cheap(node)}
+    if written.isdisjoint(cheap):
         return set()
-    results = set(map(base_of, graph.results))
-    users = graph.users()
-    written = _escaping(graph, group_of, set())
-    candidates = {
-        value
-        for value in cheap
-        if value not in results
-        and all(isinstance(u.op.kind, Elementwise | Reduce) and u in group_of for u in users.get(value, ()))
-    }
-    recipes = _recipes(graph, group_of, candidates, costs)
+    candidates = cheap.difference(map(base_of, graph.results), _read_elsewhere(graph, group_of))
+    recipes = _recipes(graph, candidates, costs)
     sources = Counter(r.source for v, r in recipes.items() if v in written)
 
     def is_read(source: Value) -> bool:
@@ -326,6 +324,16 @@ def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> se
     return {v for v, r in recipes.items() if is_read(r.source)}
 
 
+def _read_elsewhere(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
+    """Values with a reader that can't recompute them: not an elementwise op or a reduction in a group."""
+    return {
+        value
+        for node in graph.nodes
+        if not isinstance(node.op.kind, _RECOMPUTING) or node not in group_of
+        for value in node.inputs
+    }
+
+
 class _Recipe(NamedTuple):
     """The recomputation of a value: the large array that it reads, and the cost per element."""
 
@@ -333,42 +341,43 @@ class _Recipe(NamedTuple):
     cost: float
 
 
-def _recipes(
-    graph: Graph, group_of: dict[Node, Group], candidates: set[Value], costs: CostModel
-) -> dict[Value, _Recipe]:
+def _recipes(graph: Graph, candidates: set[Value], costs: CostModel) -> dict[Value, _Recipe]:
     """The recipes of the candidates that are cheap to recompute from one array, itself no candidate."""
     recipes: dict[Value, _Recipe] = {}
     for node in graph.nodes:
-        if node not in group_of or node.output not in candidates:
-            continue
-        large = _large(node, costs)
-        sources = {recipes[v].source if v in recipes else v for v in large}
-        cost = sum(recipes[v].cost for v in large if v in recipes) + 1.0
-        if len(sources) != 1 or cost > _transfer_cost(node.output, costs):
-            continue
-        (source,) = sources
-        if _is_narrow(source, node.output):
-            recipes[node.output] = _Recipe(source, cost)
+        if not candidates.isdisjoint(node.outputs):
+            recipe = _recipe(node, recipes, costs)
+            if recipe is not None:
+                recipes[node.output] = recipe
     return recipes
 
 
-def _transfer_cost(value: Value, costs: CostModel) -> float:
+def _recipe(node: Node, recipes: dict[Value, _Recipe], costs: CostModel) -> _Recipe | None:
+    """The recipe of the output of ``node``, by the ``recipes`` of its operands."""
+    size = _typical_size(node.output)
+    sources, cost = set(), 1.0
+    for value in set(node.inputs):
+        if _typical_size(value) * costs.negligible > size:
+            source, cost_of_operand = recipes.get(value, (value, 0.0))
+            sources.add(source)
+            cost += cost_of_operand
+    itemsize = node.output.spec.dtype.size
+    if len(sources) != 1 or cost > _transfer_cost(size, itemsize, costs):
+        return None
+    (source,) = sources
+    is_narrow = 4 <= source.spec.dtype.size <= itemsize
+    return _Recipe(source, cost) if is_narrow and not may_fail(node) else None
+
+
+def _typical_size(value: Value) -> int:
+    return typical(math.prod(sizes(value)))
+
+
+def _transfer_cost(size: int, itemsize: int, costs: CostModel) -> float:
     """The cost of writing an element for another kernel, and reading it there; small arrays stay cached."""
-    if typical(math.prod(sizes(value))) < MIN_ELEMENTS:
-        return costs.load_cost + costs.store_cost
-    return costs.through_memory(value.spec.dtype.size)
+    return costs.load_cost + costs.store_cost if size < MIN_ELEMENTS else costs.through_memory(itemsize)
 
 
 def _is_cheap(node: Node) -> bool:
     kind = node.op.kind
-    return isinstance(kind, Elementwise) and kind.cost <= 1.0 and bool(node.inputs) and not may_fail(node)
-
-
-def _large(node: Node, costs: CostModel) -> set[Value]:
-    """The operands of a node that are not negligibly small compared with its result."""
-    size = typical(math.prod(sizes(node.output)))
-    return {v for v in node.inputs if typical(math.prod(sizes(v))) * costs.negligible > size}
-
-
-def _is_narrow(source: Value, result: Value) -> bool:
-    return 4 <= source.spec.dtype.size <= result.spec.dtype.size
+    return isinstance(kind, Elementwise) and kind.cost <= 1.0 and bool(node.inputs)

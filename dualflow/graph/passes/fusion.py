@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
@@ -25,6 +26,9 @@ from dualflow.graph.symbolic_size_ops import binds_sizes
 from dualflow.graph.views import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 from dualflow.sizes.symbolic_sizes import typical
+
+_LOOP_KINDS: Final = (Elementwise, Reduce, Scan, Gather)
+"""The kinds of ops that loop nests compute."""
 
 
 def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:
@@ -42,7 +46,7 @@ def partition(graph: Graph, costs: CostModel = CPU) -> list[Group]:
 
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its op kind and dtypes."""
-    if not isinstance(node.op.kind, Elementwise | Reduce | Scan | Gather) or node.effect is not None:
+    if not isinstance(node.op.kind, _LOOP_KINDS) or node.effect is not None:
         return is_scalar_control(node)
     return computed_in_loops(node)
 
@@ -85,6 +89,10 @@ class _Partition:
     def _producer_group(self, value: Value) -> Group | None:
         return self.group_of.get(self.bases[value])
 
+    def _producer_groups(self, node: Node) -> list[Group]:
+        groups = [self.group_of.get(self.bases[value]) for value in node.inputs]
+        return [group for group in dict.fromkeys(groups) if group is not None]
+
     def _record_reads(self, node: Node, position: int, consumer_group: Group | None = None) -> None:
         for value in node.inputs:
             producer_group = self._producer_group(value)
@@ -94,7 +102,8 @@ class _Partition:
                 self.readers_of_input.setdefault(value, []).append(node)
 
     def _add_to_group(self, node: Node, index: int) -> None:
-        group = self._group_for(node, index)
+        producer_groups = self._producer_groups(node)
+        group = self._group_for(node, index, producer_groups)
         if group is None:
             group = _new_group(node, index)
         self.group_of[node] = group
@@ -102,14 +111,13 @@ class _Partition:
             group.first_consumer = min(
                 [group.first_consumer, *self.effects[bisect(self.effects, index) :][:1]]
             )
-        for producer_group in dict.fromkeys(map(self._producer_group, node.inputs)):
-            if producer_group is not None and producer_group is not group:
+        for producer_group in producer_groups:
+            if producer_group is not group:
                 self._merge(group, producer_group, node, index)
         self._record_reads(node, group.position, group)
 
-    def _group_for(self, node: Node, index: int) -> Group | None:
+    def _group_for(self, node: Node, index: int, producer_groups: Sequence[Group]) -> Group | None:
         """The group that ``node`` joins: one that computes an operand, or else one that reads it too."""
-        producer_groups = dict.fromkeys(g for g in map(self._producer_group, node.inputs) if g is not None)
         for group in sorted(producer_groups, key=lambda g: -len(g.nodes)):
             if self._join(group, node, index):
                 return group

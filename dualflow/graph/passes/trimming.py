@@ -38,6 +38,9 @@ def trim_control(graph: Graph) -> Graph:
                 parts[node] = attrs
             live.update(node.inputs)
 
+    if not parts and not needs and len(needed) == len(graph.nodes):
+        return graph
+
     def trimmed(node: Node, current: Node) -> Expansion | None:
         if node not in needed:
             return removal(node)
