@@ -17,7 +17,7 @@ from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.creation import constant, convert_to_tensor, zeros
 from dualflow.ops.joining import stack
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.op_kinds import Opaque
@@ -388,12 +388,14 @@ def non_max_suppression_padded(
             f"boxes of shape {boxes.shape} need pad_to_max_output_size=True, to have as many places each."
         )
     batch_sizes = [static_int(n, "the sizes before boxes") for n in boxes.shape[:-2]]
+    limit = static_int(max_output_size, "max_output_size")
+    if 0 in batch_sizes:
+        return zeros([*batch_sizes, limit], int32), zeros(batch_sizes, int32)
     rows = reshape(boxes, [math.prod(batch_sizes), -1, 4])
     numbers = reshape(scores, [math.prod(batch_sizes), -1])
     selections = [
         _select_boxes(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
         for i in range(math.prod(batch_sizes))
     ]
-    limit = static_int(max_output_size, "max_output_size")
     indices = reshape(stack([selection[0] for selection in selections]), [*batch_sizes, limit])
     return indices, reshape(stack([selection[2] for selection in selections]), batch_sizes)

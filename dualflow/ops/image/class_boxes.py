@@ -59,7 +59,7 @@ def combined_non_max_suppression(
         max_total_size: the largest number of boxes of an image.
         iou_threshold: the intersection divided by the union of two boxes above which the worse is left out.
         score_threshold: only boxes with a higher score are chosen.
-        pad_per_class: whether no more results than ``max_output_size_per_class * classes`` are padded.
+        pad_per_class: whether results are padded to ``max_output_size_per_class * classes`` at most.
         clip_boxes: whether coordinates are clipped to 0 and 1.
         name: ignored; as in TensorFlow.
 
@@ -69,7 +69,7 @@ def combined_non_max_suppression(
         of shape ``(batch,)``, the number of results that are no padding.
 
     Raises:
-        InvalidArgumentError: the shapes don't fit, or a size is not static.
+        InvalidArgumentError: the shapes don't fit, a size is not static, or a number of boxes is less than 1.
 
     >>> import dualflow as df
     >>> boxes = df.constant([[[[0.0, 0.0, 1.0, 1.0]], [[0.0, 0.0, 0.5, 0.5]]]])
@@ -86,7 +86,13 @@ def combined_non_max_suppression(
         )
     batch, count, classes = require_static_sizes(scores.shape, "combined_non_max_suppression")
     total = static_int(max_total_size, "max_total_size")
-    limit = min(static_int(max_output_size_per_class, "max_output_size_per_class"), count)
+    per_class = static_int(max_output_size_per_class, "max_output_size_per_class")
+    if total < 1 or per_class < 1:
+        raise InvalidArgumentError(
+            "combined_non_max_suppression takes max_total_size and max_output_size_per_class of 1 or more, "
+            f"not {total} and {per_class}."
+        )
+    limit = min(per_class, count)
     by_class = broadcast_to(transpose(boxes, [0, 2, 1, 3]), [batch, classes, count, 4])
     class_scores = transpose(scores, [0, 2, 1])
     chosen, counts = non_max_suppression_padded(
@@ -94,12 +100,13 @@ def combined_non_max_suppression(
     )
     is_chosen = less(iota((limit,), 0), expand_dims(counts, -1))
     ranked = where(is_chosen, gather(class_scores, chosen, batch_dims=2), -math.inf)
-    best, places = top_k(reshape(ranked, [batch, classes * limit]), min(total, classes * limit))
+    results = min(total, classes * limit)
+    best, places = top_k(reshape(ranked, [batch, classes * limit]), results)
     candidates = reshape(gather(by_class, chosen, batch_dims=2), [batch, classes * limit, 4])
     result_boxes: Any = gather(candidates, places, batch_dims=1)
     valid = minimum(reduce_sum(counts, 1), total)
     is_valid = less(iota((best.shape[1],), 0), expand_dims(valid, -1))
-    padding = 0 if pad_per_class else total - min(total, classes * limit)
+    padding = (min(total, classes * per_class) if pad_per_class else total) - results
 
     def padded(x: Any, mask: Any) -> Any:
         return pad(where(mask, x, zeros_like(x)), [[0, 0], [0, padding]] + [[0, 0]] * (len(x.shape) - 2))
@@ -109,6 +116,6 @@ def combined_non_max_suppression(
     return CombinedNonMaxSuppression(
         padded(result_boxes, expand_dims(is_valid, -1)),
         padded(best, is_valid),
-        padded(cast(floordiv(places, limit), float32), is_valid),
+        padded(cast(floordiv(places, max(limit, 1)), float32), is_valid),
         cast(valid, int32),
     )

@@ -40,5 +40,14 @@ def test_boxes_are_those_of_a_loop_over_classes(columns: int, total: int, mode: 
 
 
 def test_the_padding_of_classes_is_bounded_on_request() -> None:
-    padded = df.image.combined_non_max_suppression(BOXES, SCORES, 2, 20, pad_per_class=True)
-    assert padded.nmsed_scores.shape == (2, 6)
+    for limit, results in ((2, 6), (7, 20)):  # there are 6 boxes
+        padded = df.image.combined_non_max_suppression(BOXES, SCORES, limit, 20, pad_per_class=True)
+        assert padded.nmsed_scores.shape == (2, results)
+
+
+@pytest.mark.parametrize("empty", [(0, 6, 3), (2, 0, 3), (2, 6, 0)])
+def test_the_results_of_no_boxes_are_padding(empty: tuple[int, int, int], mode: Any) -> None:
+    call = mode(lambda x, y: df.image.combined_non_max_suppression(x, y, 2, 5, 0.3, 0.2))
+    result = call(df.ones([*empty[:2], 1, 4]), df.ones(empty))
+    assert [x.shape for x in result] == [(empty[0], 5, 4), (empty[0], 5), (empty[0], 5), (empty[0],)]
+    assert not any(x.numpy().any() for x in result)

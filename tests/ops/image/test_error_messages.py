@@ -19,6 +19,12 @@ CASES = {
         "takes boxes",
         "reshape them",
     ),
+    "no results of all classes": (
+        lambda: df.image.combined_non_max_suppression(df.ones([1, 3, 1, 4]), df.ones([1, 3, 2]), 1, 0),
+        InvalidArgumentError,
+        "of 1 or more",
+        "not 0 and 1",
+    ),
     "a word for gamma": (lambda: image.adjust_gamma(IMAGE, "a"), DTypeError, "gamma is a number", "not 'a'"),
     "an image of two axes": (
         lambda: image.resize(M, [1, 1]),
