@@ -46,7 +46,8 @@ def _kernel(
     """The distance of each two rows of equal number; ``like`` has the shape of the result."""
     if first.dtype != second.dtype:
         raise TypeError("the sequences have different dtypes")
-    codes = np.unique(np.concatenate([first, second]), return_inverse=True)[1].reshape(-1)
+    # a nan equals no element, not even another nan
+    codes = np.unique(np.concatenate([first, second]), return_inverse=True, equal_nan=False)[1].reshape(-1)
     a, a_lengths = _padded(first_rows, codes[: len(first)], like.size)
     b, b_lengths = _padded(second_rows, codes[len(first) :], like.size)
     distances = _distances(a, a_lengths, b, b_lengths).astype(np.float32)

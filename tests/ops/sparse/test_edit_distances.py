@@ -42,3 +42,9 @@ def test_a_normalised_distance_to_nothing_is_infinite_unless_both_are_nothing(mo
 def test_words_are_compared_too() -> None:
     words, others = sparse([["a", "b"]], df.string), sparse([["b", "b", "a"]], df.string)
     assert df.edit_distance(words, others, normalize=False).numpy().tolist() == [2.0]
+
+
+def test_a_nan_differs_from_each_element() -> None:
+    numbers = sparse([[1.0, np.nan, -0.0]], df.float32)
+    others = sparse([[1.0, np.nan, 0.0]], df.float32)
+    assert df.edit_distance(numbers, others, normalize=False).numpy().tolist() == [1.0]
