@@ -159,7 +159,7 @@ def _gradient_along(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     size, spacing = operands.sizes(x)[axis], tensor(step)
     if type(size) is not int:
         message = f"gradient needs {edge_order + 1} samples or more along axis {axis}."
-        x = required(x, size > edge_order, message)
+        x = operands.with_required_size(x, [axis], size > edge_order, message)
     elif size < edge_order + 1:
         raise InvalidArgumentError(
             f"gradient needs {edge_order + 1} samples or more along axis {axis}, not {size}."

@@ -224,7 +224,8 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwar
         A tensor of the dtype of ``array``, larger by the widths along each axis.
 
     Raises:
-        InvalidArgumentError: another mode, an option that the mode doesn't have, or a negative width.
+        InvalidArgumentError: another mode, an option that the mode doesn't have, a negative width, or an
+            axis is empty, and the mode neither "constant" nor "empty".
         DTypeError: ``mode`` is a function, or ``array`` can't become a tensor.
 
     >>> import dualflow as df
@@ -261,6 +262,7 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwar
                 size = operands.sizes(x)[axis]
                 x = gather(x, _source_indices(mode, size, before, after, kwargs), axis=axis)
         return x
+    x = _nonempty(x, widths, mode)
     if mode == "linear_ramp":
         return _with_ramps(x, widths, kwargs.get("end_values", 0))
     return _with_statistic(x, widths, mode, kwargs.get("stat_length"))
@@ -283,6 +285,18 @@ _PAD_OPTIONS = {row.split()[0]: row.partition(" ")[2] for row in _MODES.strip().
 """The modes of :func:`pad`, and the option of each."""
 _GATHERING_MODES = ("edge", "reflect", "symmetric", "wrap")
 """The modes in which each new element is a copy of another element."""
+
+
+def _nonempty(x: Any, widths: np.ndarray[Any, Any], mode: str) -> Any:
+    """``x``, which has elements along the axes that are padded."""
+    for axis, width in enumerate(widths.sum(axis=1).tolist()):
+        message = f"pad can't extend an empty axis in mode {mode!r}."
+        size = operands.sizes(x)[axis]
+        if width and type(size) is not int:
+            x = operands.with_required_size(x, [axis], size > 0, message)
+        elif width and size == 0:
+            raise InvalidArgumentError(message)
+    return x
 
 
 def _source_indices(mode: str, size: Any, before: int, after: int, options: dict[str, Any]) -> Any:

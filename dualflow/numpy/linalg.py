@@ -46,6 +46,7 @@ from dualflow.numpy.operands import (
     with_rank,
 )
 from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.comparison import equal
 from dualflow.ops.linear_algebra import (
     inverse,
 )
@@ -148,8 +149,13 @@ def matrix_power(a: TensorLike, n: IntLike) -> Tensor:
     [[1, 5], [0, 1]]
     """
     x, times = tensor(a), static_int(n, "n")
-    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+    rows, columns = x.shape[-2:] if len(x.shape) > 1 else (0, 1)
+    if None not in (rows, columns) and rows != columns:
         raise InvalidArgumentError(f"matrix_power takes square matrices, not shape {x.shape}.")
+    if None in (rows, columns):
+        rows, columns = operands.sizes(x)[-2:]
+        message = "matrix_power takes square matrices."
+        x = operands.with_required_size(x, [-1, -2], equal(columns, rows), message)
     if times < 0:
         x, times = inverse.inv(as_matrices(x)), -times
     if not times:

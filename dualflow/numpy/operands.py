@@ -6,7 +6,7 @@ one; a NumPy scalar promotes as an array does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final, TypeVar
 
@@ -20,6 +20,7 @@ from dualflow.core.shape import broadcast, normalize_axes, normalize_axis
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
+from dualflow.ops.checks import required
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
@@ -197,6 +198,21 @@ def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:
 def sizes(x: Any) -> tuple[Any, ...]:
     """The sizes of a tensor: Python ints, and scalar tensors where they are known at run time only."""
     return tuple(axis_sizes(x, int64))
+
+
+def with_required_size(x: Any, axes: Sequence[int], ok: Any, message: str) -> Any:
+    """``x``, which has one size along ``axes``, as required, if the bool scalar ``ok`` is true.
+
+    The size is checked, not the elements: of an empty tensor none would be read.
+
+    Raises:
+        InvalidArgumentError: ``ok`` is false when the result is computed.
+    """
+    new_sizes = list(sizes(x))
+    size = required(new_sizes[axes[0]], ok, message)
+    for axis in axes:
+        new_sizes[axis] = size
+    return reshape(x, new_sizes)
 
 
 def has_axes(x: Any) -> bool:

@@ -108,9 +108,11 @@ def test_a_size_that_is_too_small_is_an_error_of_the_call() -> None:
     signature = [df.TensorSpec([None])]
     for function, size in (
         (lambda x: dnp.gradient(x), 1),
+        (lambda x: dnp.gradient(x), 0),
         (lambda x: dnp.gradient(x, df.constant([0.0, 1.0, 4.0])), 2),
         (lambda x: dnp.convolve(x, [1.0]), 0),
         (lambda x: dnp.pad(x, 1, mode="edge"), 0),
+        (lambda x: dnp.pad(x, 1, mode="mean"), 0),
         (lambda x: dnp.insert(x, 3, 1.0), 2),
         (lambda x: dnp.delete(x, -3), 2),
         (lambda x: dnp.delete(x, [True, False, True]), 2),
@@ -118,6 +120,17 @@ def test_a_size_that_is_too_small_is_an_error_of_the_call() -> None:
         compiled = df.function(function, input_signature=signature)
         with pytest.raises(df.errors.InvalidArgumentError):
             compiled(df.ones([size]))
+
+
+@pytest.mark.parametrize("power", [0, 1, 2])
+def test_matrices_of_dynamic_sizes_have_powers_if_they_are_square(power: int) -> None:
+    signature = [df.TensorSpec([None, 3])]
+    compiled = df.function(lambda x: dnp.linalg.matrix_power(x, power), input_signature=signature)
+    matrix = np.arange(9, dtype=np.float32).reshape(3, 3)
+    np.testing.assert_array_equal(compiled(matrix), np.linalg.matrix_power(matrix, power))
+    for rows in (0, 2):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            compiled(matrix[:rows])
 
 
 def test_a_deferred_call_may_have_inner_sizes_that_depend_on_data() -> None:

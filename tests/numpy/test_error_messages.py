@@ -154,6 +154,7 @@ CASES = {
         "2 \\* edge - even",
     ),
     "nothing to reflect": (lambda: dnp.pad([], 1, "reflect"), InvalidArgumentError, "pad: .*empty"),
+    "nothing to average": (lambda: dnp.pad([], 1, "mean"), InvalidArgumentError, "empty axis in mode 'mean'"),
     "a median to pad": (
         lambda: dnp.pad(X, 1, "median"),
         InvalidArgumentError,
