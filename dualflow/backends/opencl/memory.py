@@ -33,6 +33,7 @@ class DeviceMemory:
         in_use: the bytes of the buffers that are allocated and not released.
         kept: the bytes of released buffers.
         largest: the bytes of the largest buffer.
+        total: the bytes of all buffers together. Drivers grant more, and fail when kernels use the memory.
     """
 
     def __init__(self, context: cl.Context, device_name: str) -> None:
@@ -42,6 +43,12 @@ class DeviceMemory:
         self.in_use = 0
         self.kept = 0
         self.largest = int(min(device.max_mem_alloc_size for device in context.devices))
+        self.total = int(min(device.global_mem_size for device in context.devices))
+
+    @property
+    def available(self) -> int:
+        """The bytes of the largest buffer that can be allocated now."""
+        return max(min(self.largest, self.total - self.in_use), 0)
 
     def allocate(self, nbytes: int, purpose: str) -> cl.Buffer:
         """A buffer of at least ``nbytes``, for ``purpose``, which an error names.
@@ -50,8 +57,8 @@ class DeviceMemory:
             ResourceExhaustedError: the device has no memory for it, even without the kept buffers, or has no
                 buffers as large.
         """
-        size = min(size_class(nbytes), max(nbytes, self.largest))
         with self._lock.lock:
+            size = min(size_class(nbytes), max(nbytes, self.available))
             free = self._free[size]
             if free:
                 self.kept -= size
@@ -80,7 +87,7 @@ class DeviceMemory:
     def _new(self, size: int, nbytes: int, purpose: str) -> cl.Buffer:
         for trims in (True, False):
             try:
-                if size <= self.largest:
+                if size <= self.largest and self.in_use + self.kept + size <= self.total:
                     return self._buffer(size)
             except cl.Error as error:
                 if not is_exhausted(error):
@@ -96,8 +103,8 @@ class DeviceMemory:
     def exhausted(self, why: str) -> ResourceExhaustedError:
         """The error of a device without memory."""
         return ResourceExhaustedError(
-            f"The device {self._device_name} is out of memory: {why}, and {self.in_use:,} bytes are in use. "
-            "Compute in smaller parts."
+            f"The device {self._device_name} is out of memory: {why}, and {self.in_use:,} of {self.total:,} "
+            "bytes are in use. Compute in smaller parts."
         )
 
 

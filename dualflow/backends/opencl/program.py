@@ -52,7 +52,7 @@ from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest, contiguous_strides
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
-from dualflow.schedule.planned import Plan
+from dualflow.schedule.planned import Plan, StackRow
 from dualflow.schedule.program_statements import (
     CallRoutine,
     CheckBounds,
@@ -176,6 +176,12 @@ class DeviceProgram:
         if plan.first_output <= buffer < plan.first_temporary:
             return f"result {buffer - plan.first_output}"
         return "the intermediates" if buffer == plan.arena else "an intermediate"
+
+    def stack_name(self, loop: HostLoop, row: StackRow) -> str:
+        """A description of a growable stack for errors."""
+        rows, stacks = loop.statement.memory.rows, loop.node.outputs
+        spec = stacks[len(stacks) - len(rows) + rows.index(row)].spec
+        return f"the stack of rows of {spec.dtype.name}{list(spec.shape[1:])} in a loop of {self.graph_name}"
 
     def _results(self) -> range:
         return range(self.plan.first_output, self.plan.first_temporary)

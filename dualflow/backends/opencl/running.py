@@ -480,16 +480,16 @@ class DeviceCall:
     def _grow(self, loop: HostLoop, row: StackRow, iteration: int) -> None:
         """Double a stack that is full, so that it has a row for this iteration.
 
-        A stack has at most the rows of the device's largest buffer.
+        A stack has at most the rows of the largest buffer that the device has memory for.
         """
         nbytes, old = max(self._size(row.nbytes), 1), self._buffers.get(row.stack.buffer)
         if old is not None and (iteration + 1) * nbytes <= old.size:
             return
         memory = self._device.memory
-        capacity = min(max(INITIAL_CAPACITY, 2 * iteration), memory.largest // nbytes)
+        capacity = min(max(INITIAL_CAPACITY, 2 * iteration), memory.available // nbytes)
         rows = max(capacity, iteration + 1)
         try:
-            stack = memory.allocate(rows * nbytes, f"the stack of a loop of {self._program.graph_name}")
+            stack = memory.allocate(rows * nbytes, self._program.stack_name(loop, row))
         except ResourceExhaustedError as error:
             error.add_note(f"{memory_message(nbytes)}\n{call_site(loop.node)}")
             raise

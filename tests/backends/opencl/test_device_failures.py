@@ -164,7 +164,7 @@ def test_exhausted_memory_names_the_tensor_and_variables_keep_their_values() -> 
         with pytest.raises(
             df.errors.ResourceExhaustedError,
             match=r": [\d,]+ bytes were requested for result 0 of broadcast_to, more than the [\d,]+ of its "
-            r"largest buffer, and [\d,]+ bytes are in use",
+            r"largest buffer, and [\d,]+ of [\d,]+ bytes are in use",
         ):
             v.assign(df.reduce_sum(df.broadcast_to(v, [side, side]), [0, 1])[None])
     assert v.numpy().tolist() == [1.0]
@@ -184,12 +184,31 @@ def test_a_growing_stack_has_at_most_the_rows_of_the_largest_buffer(monkeypatch:
     slope(x, df.constant(3))
     before = memory.in_use
     assert slope(x, df.constant(81)).shape == [200]
-    message = r"65,600 bytes were requested for the stack of a loop of slope, more than the 64,800 of "
+    message = (
+        r"65,600 bytes .* for the stack of rows of float32\[200\] in a loop of slope, more than the 64,800 "
+    )
     with pytest.raises(df.errors.ResourceExhaustedError, match=message) as raised:
         slope(x, df.constant(82))
     assert "maximum_iterations" in str(raised.value.__notes__)
     assert memory.in_use == before
     assert slope(x, df.constant(81)).shape == [200]
+
+
+def test_buffers_have_no_more_memory_together_than_the_device() -> None:
+    """A driver that grants more fails at the first use, or ends the process, as PoCL does."""
+    memory = DeviceMemory(current_device().context, "device")
+    memory.total = 1000
+    first = memory.allocate(500, "a tensor")
+    memory.release(first)
+    assert memory.kept == 512
+    second = memory.allocate(700, "a tensor")  # the kept buffer is returned
+    assert (memory.in_use, memory.kept, memory.available) == (768, 0, 232)
+    memory.allocate(232, "a tensor")  # less than its size class
+    message = "1 bytes were requested for the last tensor, and 1,000 of 1,000 bytes are in use"
+    with pytest.raises(df.errors.ResourceExhaustedError, match=message):
+        memory.allocate(1, "the last tensor")
+    memory.release(second)
+    memory.allocate(1, "the last tensor")
 
 
 def test_calls_release_their_buffers() -> None:

@@ -306,9 +306,18 @@ def test_random_numbers_over_rows_are_drawn_first_and_have_a_gradient() -> None:
     assert_alike(results[1], results[0])
 
 
-def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def _little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stacks of 64 KiB at most, on the host or on the device that keeps them."""
+    if df.config.get_backend() == "opencl":
+        from dualflow.backends.opencl.devices import current_device  # it imports pyopencl
+
+        monkeypatch.setattr(current_device().memory, "largest", 1 << 16)
     monkeypatch.setattr(options, "available_bytes", lambda: 1 << 16)
 
+
+@pytest.mark.usefixtures("_little_memory")
+def test_memory_that_does_not_suffice_is_an_error() -> None:
     @df.function
     def gradient(x: Any, n: Any) -> Any:
         with df.GradientTape() as tape:
