@@ -16,6 +16,8 @@ from dualflow.schedule.planned import PlannedCall
 
 SPEC = df.TensorSpec((6, 6))
 COUNT = df.TensorSpec((), df.int32)
+BACKEND = df.config.get_backend()
+IN_A_KERNEL = pytest.mark.skipif(BACKEND == "opencl", reason="OpenCL can't interrupt a loop inside a kernel")
 
 
 def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executable:
@@ -79,11 +81,14 @@ def test_any_number_of_iterations(n: int) -> None:
     np.testing.assert_allclose(df.function(f)(x, df.constant(n)), f(x, df.constant(n)), rtol=1e-6)
 
 
-def test_a_loop_with_a_host_call_inside_is_reported() -> None:
+def test_a_host_call_in_a_loop_is_reported() -> None:
+    """As the op alone, if loops of the backend's programs contain host calls; else as the whole loop."""
     result = executable(repeated(lambda i, h: df.sort(h)), SPEC, COUNT)
     (part,) = [part for part in result.parts if part.kind != "native"]
-    assert part.what == "loop"
-    assert part.reason.startswith("it runs sort: ")
+    if BACKEND == "opencl":
+        assert (part.what, part.reason) == ("sort", "NumPy sorts")
+    else:
+        assert (part.what, part.reason) == ("loop", "it runs sort: NumPy sorts")
 
 
 def test_the_listing_shows_loops_and_conds() -> None:
@@ -113,7 +118,11 @@ def test_a_failed_check_ends_the_loop() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
 @pytest.mark.parametrize(
-    "body", ["x + 1.0 if x < 1e6 else x - 1.0", "df.tanh(x @ x)"], ids=["scalar", "tensor"]
+    "body",
+    [
+        pytest.param("x + 1.0 if x < 1e6 else x - 1.0", id="scalar", marks=IN_A_KERNEL),
+        pytest.param("df.tanh(x @ x)", id="tensor"),
+    ],
 )
 def test_a_signal_handler_ends_an_endless_loop(body: str, tmp_path: Any) -> None:
     start = "1.0" if "@" not in body else "df.ones([16, 16])"
