@@ -61,7 +61,7 @@ def c_call(
     layout, slots = probe(EagerTensor), variable_slots(Variable)
     if layout is None or slots is None or not _is_callable_from_c(executable):
         return None
-    if not entry_code.pays(layout.tuple_items):
+    if not entry_code.pays(layout.tuple_items, _updated_bytes(executable)):
         return postponed
     return builtin(layout, _descriptor(executable, form, pack, fail, slots), refuse)
 
@@ -83,6 +83,12 @@ def _is_callable_from_c(executable: Executable) -> bool:
         and all(is_static(spec.shape) for spec in inputs.capture_specs)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
+
+
+def _updated_bytes(executable: Executable) -> int:
+    """The size of the captured variables that a call updates."""
+    inputs = executable.inputs
+    return sum(inputs.capture_specs[i - len(inputs.arguments)].nbytes for i in inputs.updated)
 
 
 def _fits_on_stack(image: ProgramImage) -> bool:
