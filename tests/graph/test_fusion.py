@@ -323,6 +323,17 @@ def test_kernels_of_a_deep_chain_are_no_longer_than_those_of_a_shallow_one(
     assert stages == CPU.max_stages
 
 
+def test_a_product_of_a_product_is_not_stored_before_its_sum():
+    def product(x: Any, y: Any) -> Any:
+        return df.reduce_sum(x[:, :, None] * y[None], 1)
+
+    f = df.function(lambda x: product(product(x, x) + 1, x))
+    graph = f.get_concrete_function(spec(5, 5, dtype=df.int32)).optimised_graph
+    assert [value.spec.shape for node in graph.nodes if node.op is FUSED for value in node.outputs] == [
+        (5, 5)
+    ] * 2
+
+
 STEPS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x + y,
     lambda x, y: df.maximum(x, df.transpose(y)),

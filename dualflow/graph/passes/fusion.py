@@ -112,14 +112,14 @@ class _Partition:
                 [group.first_consumer, *self.effects[bisect(self.effects, index) :][:1]]
             )
         for producer_group in producer_groups:
-            if producer_group is not group:
+            if producer_group is not group and not self._is_summed_elsewhere(producer_group, node):
                 self._merge(group, producer_group, node, index)
         self._record_reads(node, group.position, group)
 
     def _group_for(self, node: Node, index: int, producer_groups: Sequence[Group]) -> Group | None:
         """The group that ``node`` joins: one that computes an operand, or else one that reads it too."""
         for group in sorted(producer_groups, key=lambda g: -len(g.nodes)):
-            if self._join(group, node, index):
+            if not self._is_summed_elsewhere(group, node) and self._join(group, node, index):
                 return group
         if producer_groups:
             return None
@@ -129,6 +129,10 @@ class _Partition:
                 if not self._has_other_reduction(group, node) and self._join(group, node, index):
                     return group
         return None
+
+    def _is_summed_elsewhere(self, group: Group, node: Node) -> bool:
+        """Whether ``group`` would store a broadcast for a reduction of another kernel."""
+        return bool(group.reduced) and _is_expanding(node) and self._has_other_reduction(group, node)
 
     def _has_other_reduction(self, group: Group, node: Node) -> bool:
         """Whether a reduction reads ``node``, and can't join ``group``, whose reductions have other axes."""
