@@ -56,9 +56,15 @@ def scalar_op_of(node: Node) -> ScalarOp | None:
     """The scalar op that ``node`` applies to its two inputs, in this order; None if it does anything else."""
     if len(node.inputs) != 2 or not isinstance(node.op.kind, Elementwise) or node.attrs:
         return None
-    if any(v.spec.dtype.is_string for v in node.inputs):
+    x, y = node.inputs
+    return _scalar_op(node.op.kind, x.spec.dtype, y.spec.dtype, node.output.spec.dtype)
+
+
+@functools.lru_cache(_CACHED_FUNCTIONS)
+def _scalar_op(kind: Elementwise, x: DType, y: DType, output: DType) -> ScalarOp | None:
+    if x.is_string or y.is_string:
         return None
-    function = function_of(node)
+    function = _function_without_attrs(kind, (x, y), output)
     if len(function.instructions) != 1 or function.results != (2,):
         return None
     (instruction,) = function.instructions
