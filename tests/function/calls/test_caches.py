@@ -467,7 +467,7 @@ def module_level_caches() -> Iterator[tuple[Path, str]]:
             elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
                 empty = re.fullmatch(r"\{\}|(set|dict|[\w.]*Weak\w+)\(\)", ast.unparse(node.value))
-                if empty and not ast.unparse(target).startswith("_NO"):  # an empty constant
+                if empty and not ast.unparse(target).lstrip("_").startswith("NO"):  # an empty constant
                     yield path, ast.unparse(target)
 
 
