@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,7 @@ import pytest
 import dualflow as df
 from dualflow.function.errors import NotNativeError
 
+PAGE = Path(__file__).parents[3] / "docs" / "devices.md"
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(37, 50)).astype(np.float32)
 COLUMN = RNG.normal(size=(37, 1)).astype(np.float32)
@@ -254,3 +259,21 @@ def test_the_status_has_the_transfers_of_a_call() -> None:
     f(X, COLUMN)
     moved = "2 transfers to the device (7,548 bytes), 2 transfers to the host (7,404 bytes)"
     assert moved in str(f.status())
+
+
+def test_the_programs_of_the_page_print_the_statuses_that_it_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, _, section = PAGE.read_text("utf-8").partition("## What a call transfers\n")
+    section, _, _ = section.partition("\nA transfer crosses")
+    examples = [textwrap.dedent(block) for block in re.findall(r"(?:^(?: {4}.*)?\n)+", section, re.MULTILINE)]
+    programs, statuses = zip(*(e.strip().split("\n\n<") for e in examples if e.strip()), strict=True)
+    script = tmp_path / "page.py"
+    script.write_text("import dualflow as df\n" + "\n".join(programs), "utf-8")
+    runpy.run_path(str(script))
+    device = re.compile(r"on [^;\n]+;")
+    printed = device.sub("on D;", capsys.readouterr().out)
+    assert len(statuses) == 2
+    for status in statuses:
+        shown, end = device.sub("on D;", f"<{status}").split("\n...")
+        assert (shown in printed, end) == (True, "")
