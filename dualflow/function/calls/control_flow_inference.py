@@ -195,8 +195,9 @@ class ControlFlowInference:
         stacks = [v for v in dict.fromkeys(inputs) if v in self.ragged_stacks]
         others = [v for v in dict.fromkeys(inputs) if v not in self.ragged_stacks]
         rank = max(self.ragged_stacks[v].spec.rank for v in stacks)
-        is_by_element = isinstance(node.op.kind, Elementwise) or node.op is SUM_LIKE
-        if not is_by_element or any(v.spec.rank > rank for v in others):
+        # a sum to the shape of another tensor would be over the rows, too
+        is_by_row = isinstance(node.op.kind, Elementwise) or (node.op is SUM_LIKE and not others)
+        if not is_by_row or any(v.spec.rank > rank for v in others):
             self.refuse_ragged(inputs)
         loop = rowwise(node, inputs, {v: self.ragged_stacks[v].spec for v in stacks}, others)
         ordered = [*stacks, *others]
