@@ -137,7 +137,8 @@ def copy_to_gpu(tensor: EagerTensor, number: int) -> EagerTensor:
             "a process uses one GPU, which is GPU:0; select it with df.config.set_visible_devices, and use "
             "another process for another GPU."
             if available
-            else "there is no GPU; leave out the call, or check df.test.is_gpu_available() first."
+            else "there is no GPU. It needs an OpenCL driver and pyopencl: pip install 'dualflow[gpu]'. Else "
+            "leave out the call, or check df.test.is_gpu_available() first."
         )
         raise FailedPreconditionError(f"GPU:{number} unknown device: {there}")
     return _copied(tensor, GPU) if type(tensor) is EagerTensor else tensor
