@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import int64
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
 from dualflow.data.dataset import Dataset
@@ -82,13 +83,20 @@ def map_and_batch(
         drop_remainder: whether a last batch of fewer elements is left out.
         num_parallel_calls: as of :meth:`Dataset.map`.
 
+    Raises:
+        InvalidArgumentError: ``num_parallel_calls`` and ``num_parallel_batches`` are both given.
+
     >>> import dualflow as df
     >>> squares = df.data.experimental.map_and_batch(lambda x: x * x, 2)
     >>> [batch.numpy().tolist() for batch in df.data.Dataset.range(3).apply(squares)]
     [[0, 1], [4]]
     """
     calls = num_parallel_calls
-    if calls is None and num_parallel_batches is not None:
+    if calls is not None and num_parallel_batches is not None:
+        raise InvalidArgumentError(
+            "map_and_batch takes num_parallel_calls or num_parallel_batches, not both."
+        )
+    if num_parallel_batches is not None:
         calls = num_parallel_batches * whole_number(batch_size, "batch_size")
     return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
 

@@ -55,6 +55,11 @@ def raising() -> Iterator[int]:
 
 
 CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (
+        lambda: df.data.experimental.map_and_batch(lambda x: x, 2, 1, num_parallel_calls=2),
+        InvalidArgumentError,
+        "num_parallel_calls or num_parallel_batches, not both",
+    ),
     # sources
     (lambda: Dataset.from_tensor_slices(()), InvalidArgumentError, "no tensor to take slices of"),
     (lambda: Dataset.from_tensor_slices(3), InvalidArgumentError, "use from_tensors"),
