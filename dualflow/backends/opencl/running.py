@@ -394,7 +394,8 @@ class DeviceCall:
         """Write a value where an operand is."""
         buffer = operand.layout.buffer
         if operand.whole:
-            self._host[buffer] = value
+            is_static = None not in operand.shape  # then a row that fills its buffer gets the shape of that
+            self._host[buffer] = value.reshape(self._shape_and_dtype(buffer)[0]) if is_static else value
             return
         shape: tuple[int, ...] = bind_sizes(operand.shape, self._sizes)
         strides, offset = bind_sizes(operand.layout.strides, self._sizes), self._size(operand.layout.offset)

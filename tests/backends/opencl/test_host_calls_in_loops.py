@@ -98,6 +98,14 @@ def test_elements_of_any_dtype_and_shape_keep_their_bits(dtype: Any) -> None:
             assert actual.numpy().tobytes() == expected.numpy().tobytes()
 
 
+@pytest.mark.parametrize("shape", [(1, 4), (2, 0)])
+def test_a_row_that_fills_the_memory_of_a_result_of_the_host_leaves_it_its_shape(
+    shape: tuple[int, int],
+) -> None:
+    x = df.ones(shape, df.bfloat16)  # for which there are no kernels
+    assert df.function(lambda x: df.stack([df.sort(x[0])] * shape[0]), backend="opencl")(x).shape == shape
+
+
 @pytest.mark.parametrize("n", [0, 3])
 def test_a_tape_keeps_what_the_host_computes_in_each_of_any_number_of_iterations(n: int) -> None:
     """Random numbers, which the gradient can't compute again: a result with a row for each iteration."""
