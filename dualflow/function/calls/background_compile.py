@@ -17,6 +17,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 _NUMPY = CompileOptions(backend="numpy")
 _starting = SharedLock()
@@ -48,7 +49,8 @@ class BackgroundCompile:
     Args:
         graph: the trace, before any pass.
         compile_graph: compiles the graph, and stores the result; referenced weakly. An error ends the thread:
-            the next call compiles the graph itself, and raises the error to the user.
+            the next call compiles the graph itself, and raises the error to the user. If no one program
+            serves all sizes, NumPy runs that call, too: its caller has seen the thread run.
 
     Attributes:
         count: the number of calls that NumPy has run.
@@ -60,17 +62,18 @@ class BackgroundCompile:
         self._compile_graph = weakref.WeakMethod(compile_graph)
         self._interpreted: Compiled | None = None
         self._thread: _CompileThread | None = None
+        self._is_undecided = False
 
     def start(self) -> bool:
         """Start the thread unless this process has started it; returns whether it has not ended yet."""
         return not self._started_thread().ended.is_set()
 
     def executable_for_call(self) -> Compiled | None:
-        """The interpreter's executable for a call that begins now; None if the thread has ended.
+        """The interpreter's executable for a call that begins now; None if the compiled one is required.
 
         Starts the thread at the first call, and counts the calls that NumPy runs.
         """
-        if not self.start():
+        if not self.start() and not self._is_undecided:
             return None
         self.count += 1
         return self._interpreted
@@ -104,7 +107,10 @@ class BackgroundCompile:
                 compile_graph = self._compile_graph()
                 # A process that ends waits for its threads.
                 if compile_graph is not None and threading.main_thread().is_alive():
-                    compile_graph()
+                    try:
+                        compile_graph()
+                    except UndecidedSize:
+                        self._is_undecided = True
         finally:
             thread.ended.set()
 

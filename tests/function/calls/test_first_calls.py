@@ -15,7 +15,10 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.core.errors import InternalError
 from dualflow.core.locks import unforkable
+from dualflow.function.calls.background_compile import BackgroundCompile
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 pytestmark = pytest.mark.skipif(df.config.get_backend() == "numpy", reason="nothing is compiled there")
 
@@ -113,6 +116,24 @@ def test_a_taped_call_of_dynamic_sizes_is_interpreted_first() -> None:
             y = df.reduce_sum(f(x, 4))
         gradients.append(tape.gradient(y, x).numpy().tolist())
     assert gradients == [[0.0, 12.0, 24.0], [0.0, 12.0, 24.0, 36.0, 48.0], []]
+
+
+@pytest.mark.parametrize(("error", "is_interpreted"), [(UndecidedSize, True), (InternalError, False)])
+def test_a_call_that_begins_before_the_compile_ends_without_a_program_is_interpreted(
+    error: type[Exception], is_interpreted: bool
+) -> None:
+    """Its caller has seen the thread run. Any other error is raised by the compile of that call."""
+
+    class Uncompiled:
+        def compile(self) -> None:
+            raise error("no program")
+
+    uncompiled = Uncompiled()
+    graph = df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([3])).graph
+    background = BackgroundCompile(graph, uncompiled.compile)
+    background.start()
+    background.wait(None)
+    assert (background.executable_for_call() is not None) == is_interpreted
 
 
 def test_each_new_shape_is_interpreted_first() -> None:
