@@ -263,6 +263,22 @@ def test_numpy_kernels_of_eager_ops_have_kept_memory(doubled: Any) -> None:
     assert np._core.multiarray.get_handler_name(np.ones(MIB)) == "default_allocator"
 
 
+def test_null_is_no_block_to_keep(policy: Policy) -> None:
+    """NumPy's sorts free null if they needed no buffer, with the size that it would have had."""
+    policy.free(None, MIB)
+    assert policy.kept == 0
+    address = policy.malloc(MIB)
+    assert address
+    policy.free(address, MIB)
+
+
+def test_a_long_sort_leaves_memory_for_the_next_op(doubled: Any) -> None:
+    doubled(doubled(df.ones([MIB])))
+    for size in (1 << 14, 1 << 16, 1 << 18):
+        x = np.random.default_rng(size).normal(size=(2, size))
+        np.testing.assert_array_equal(df.argsort(x), np.argsort(x, kind="stable"))
+
+
 def test_elements_of_reused_memory_are_the_new_ones(doubled: Any) -> None:
     for start in range(3):
         x = df.constant(np.arange(MIB + 3, dtype=np.float32) + start)

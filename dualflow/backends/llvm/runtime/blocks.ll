@@ -218,10 +218,13 @@ define ptr @df_block_realloc(ptr %blocks, ptr %memory, i64 %bytes) nounwind noin
   ret ptr %moved
 }
 
+; NumPy's sorts free null with the size of a buffer that they did not need.
 define void @df_block_free(ptr %blocks, ptr %memory, i64 %bytes) nounwind noinline optnone {
 entry:
   %large = call i1 @is_large(i64 %bytes)
-  br i1 %large, label %try, label %plain
+  %allocated = icmp ne ptr %memory, null
+  %reusable = and i1 %large, %allocated
+  br i1 %reusable, label %try, label %plain
 
 plain:
   call void @free(ptr %memory)
