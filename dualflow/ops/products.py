@@ -264,9 +264,9 @@ def _pair(a: Any, left: str, b: Any, right: str, kept: set[str]) -> tuple[Any, s
     shared = [*(a.shape[left.index(c)] for c in batch), *(b.shape[right.index(c)] for c in batch)]
     if not inner and all(type(size) is int for size in shared):  # a dynamic size of 1 would broadcast
         return _multiplied(a, left, b, right)
-    if not inner:
-        for x in (a, b):
-            require_static_sizes(x.shape, "einsum")
+    broadcast = [c for c in batch if _broadcasts(c)] if inner else batch
+    for x, labels in ((a, left), (b, right)):
+        require_static_sizes([x.shape[labels.index(c)] for c in broadcast], "einsum")
     size = _sizes_by_label(a, left, b, right)
     first = _matrices(_with_sizes(a, left, right, size), left, batch, rows, inner, size)
     second = _matrices(_with_sizes(b, right, left, size), right, batch, inner, columns, size)

@@ -328,3 +328,11 @@ def test_a_shared_axis_of_a_matrix_product_does_not_broadcast():
     product = df.function(lambda x, y: df.einsum("bij,bji->bi", x, y), input_signature=signature)
     with pytest.raises(df.errors.InvalidArgumentError, match="elements"):
         product(df.ones([1, 2, 3]), df.ones([3, 3, 2]))
+
+
+@pytest.mark.parametrize("rows", [(4, 1), (1, 4), (4, 4)])
+def test_further_axes_of_dynamic_size_broadcast(rows):
+    x, y = (np.random.default_rng(n).standard_normal((n, 3)) for n in rows)
+    signature = [df.TensorSpec([None, 3], df.float64)] * 2
+    product = df.function(lambda x, y: df.einsum("...i,...i->...", x, y), input_signature=signature)
+    np.testing.assert_allclose(product(x, y), np.einsum("...i,...i->...", x, y), rtol=1e-12)

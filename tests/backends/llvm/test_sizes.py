@@ -75,7 +75,8 @@ def test_another_size_runs_the_code_of_the_first(name: str) -> None:
         np.testing.assert_allclose(compiled(*inputs), python(*inputs), rtol=1e-4, atol=1e-5)
     first, *others = executables(compiled)
     assert all(other.reused for other in others)
-    assert {other.libraries for other in others} == {first.libraries}
+    for other in others:  # a product whose columns fill its tiles calls fewer routines
+        assert set(other.libraries) <= set(first.libraries)
 
 
 def test_a_training_step_runs_the_code_of_the_first_batch_size() -> None:
