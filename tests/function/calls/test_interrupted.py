@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import os
 import signal
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -271,3 +273,41 @@ def test_an_interrupt_while_it_is_settled_leaves_what_was_reached():
     assert s.v.numpy().tolist() == [4.0, 8.0]
     assert 0 <= s.n.numpy() < 90_000_000
     np.testing.assert_array_equal(s.w, [3.0, 4.0])
+
+
+LARGE_GRAPH = """
+import signal
+import dualflow as df
+
+def handle(number, frame):
+    while frame is not None and frame.f_code.co_name != "optimise":
+        frame = frame.f_back
+    if frame is not None:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGVTALRM, handle)
+signal.setitimer(signal.ITIMER_VIRTUAL, 0.02, 0.02)
+
+@df.function
+def f(x):
+    for i in range(1500):
+        x = df.sin(x) * float(i % 7 + 1)
+    return x @ x
+
+try:
+    f(df.ones([4, 4]))
+except KeyboardInterrupt:
+    print("interrupted")
+finally:
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.llvm
+def test_ctrl_c_ends_the_passes_of_a_large_graph(tmp_path):
+    """With nothing on disk LLVM would compile meanwhile, and signals wait for it."""
+    environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", LARGE_GRAPH]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == "interrupted\n"
