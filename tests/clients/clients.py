@@ -75,7 +75,7 @@ _TFP_TESTS: Final = " ".join(
         *("optimizer/nelder_mead", "stats/sample_stats", "util/deferred_tensor"),
     )
 )
-_DEEPXDE: Final = f"deepxde==1.15.0 scikit-optimize==0.10.2 pyaml==26.7.0 {_TFP}"
+_DEEPXDE: Final = f"deepxde==1.15.0 scikit-optimize==0.10.2 pyaml==26.7.0 PyYAML==6.0.4 {_TFP}"
 CLIENTS: Final = {
     "deepxde": Client(_DEEPXDE, 7, program="deepxde_problems.py", environment=("DDE_BACKEND=tensorflow",)),
     "deepxde-v1": Client(
