@@ -45,14 +45,7 @@ from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan, symbolic_shapes
-from dualflow.schedule.program_statements import (
-    CallRoutine,
-    RunLoop,
-    RunTasks,
-    Statement,
-    statements,
-    walk_program,
-)
+from dualflow.schedule.program_statements import CallRoutine, RunTasks, Statement, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
 from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
 
@@ -184,10 +177,9 @@ def write(
         tasks=sum(len(s.tasks) for s in walk_program(program) if isinstance(s, RunTasks)),
     )
     entries = [part.entry for part in parts if part.entry is not None]
-    has_loops = any(isinstance(s, RunLoop) for s in walk_program(program))
     return Program(
         image=image,
-        sources=tuple(_sources(unit, entries, standalone or size_function, has_loops=has_loops)),
+        sources=tuple(_sources(unit, entries, standalone or size_function)),
         addresses=dict(unit.addresses),
         messages=tuple(unit.messages),
         kernels=tuple(unit.kernels),
@@ -205,16 +197,15 @@ def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
                 yield (place, axis), size
 
 
-def _sources(
-    unit: Unit, entries: Sequence[str], standalone: str | None, *, has_loops: bool
-) -> list[IrSource]:
-    """The modules of a program, without duplicates. The code of entries without loops runs once in a call."""
+def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:
+    """The modules of a program, without duplicates."""
     sources = dict.fromkeys(unit.table.functions.values())
     if entries:
         sources[driver()] = None
     functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
     if functions:
-        text = unit.module.text() if has_loops else QUICKLY_COMPILED + unit.module.text()
+        sizes_alone = all(name == RUN_STEPS for name in entries)
+        text = QUICKLY_COMPILED * sizes_alone + unit.module.text()
         sources[IrSource(text, tuple(functions))] = None
     return list(sources)
 

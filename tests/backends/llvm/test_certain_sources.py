@@ -11,6 +11,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.certain_sources import certain_sources, probable_sources
 from dualflow.backends.llvm.compile_graph import lowered
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED
 from dualflow.backends.llvm.steps import RUN_STEPS, driver
 
 
@@ -96,6 +97,12 @@ def test_products_of_each_type_and_the_driver_are_certain() -> None:
     assert names(elementwise) == names(elementwise, "dynamic") == {RUN_STEPS}
     assert names(two_types) == {RUN_STEPS, "df_gemm_f", "df_gemm_d"}
     assert names(convolution) == {RUN_STEPS, "df_gemm_windows_f"}
+
+
+def test_the_loops_of_an_entry_are_optimised() -> None:
+    """A mask counts its elements in its entry, which has no loop over kernels."""
+    _, sources = certain_and_all(lambda x: df.boolean_mask(x, x > 0.0), df.TensorSpec([1000]))
+    assert not any(source.text.startswith(QUICKLY_COMPILED) for source in sources)
 
 
 def test_nothing_is_certain_of_a_program_without_machine_code() -> None:
