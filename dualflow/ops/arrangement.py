@@ -348,4 +348,9 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
         raise InvalidArgumentError(
             f"matrix_transpose swaps the last two axes, but the shape is {shape_of(a)}; give it two or more."
         )
-    return transpose(a, (*range(rank - 2), rank - 1, rank - 2), conjugate)
+    return transpose(a, swapped_matrix_axes(rank), conjugate)
+
+
+def swapped_matrix_axes(rank: int) -> tuple[int, ...]:
+    """The permutation of axes that transposes matrices, the last two axes of a tensor of ``rank`` axes."""
+    return (*range(rank - 2), rank - 1, rank - 2)

@@ -19,7 +19,7 @@ from dualflow.core.reference import Reference
 from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
-from dualflow.ops.arrangement import transpose
+from dualflow.ops.arrangement import swapped_matrix_axes, transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
@@ -219,7 +219,7 @@ class Operators:
             raise InvalidArgumentError(
                 f".mT swaps the last two axes, but the shape is {self.shape}; df.expand_dims adds one."
             )
-        return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
+        return transpose(self, swapped_matrix_axes(rank))
 
     if TYPE_CHECKING:
 

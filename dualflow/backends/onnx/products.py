@@ -18,6 +18,7 @@ from dualflow.backends.onnx.unsupported import unsupported_error
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.core.dtypes import float32, int32, uint8
 from dualflow.graph.ir import Node
+from dualflow.ops.arrangement import swapped_matrix_axes
 from dualflow.ops.contraction import PRODUCT_ADD
 from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.linear_algebra.inverse import DETERMINANT
@@ -29,14 +30,10 @@ def _product(w: GraphWriter, node: Node) -> Operand:
     a, b, *_ = w.operands(node)
     ranks = [len(v.spec.shape) for v in node.inputs]
     if node.attrs.get("transpose_a"):
-        a = w.transposed(a, _swapped(ranks[0]))
+        a = w.transposed(a, swapped_matrix_axes(ranks[0]))
     if node.attrs.get("transpose_b"):
-        b = w.transposed(b, _swapped(ranks[1]))
+        b = w.transposed(b, swapped_matrix_axes(ranks[1]))
     return w.scope.add_with_casts("MatMul", a, b)
-
-
-def _swapped(rank: int) -> tuple[int, ...]:
-    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _product_add(w: GraphWriter, node: Node) -> Operand:
@@ -57,8 +54,7 @@ def _integer_product(w: GraphWriter, node: Node) -> Operand:
     *batch, groups, columns, size = shape
     if type(groups) is int and not groups:  # ONNX Runtime would leave the result uninitialised
         return w.filled(sizes_of(node.output), 0, int32)
-    rank = len(shape)
-    transposed = w.transposed(weights, (*range(rank - 2), rank - 1, rank - 2))
+    transposed = w.transposed(weights, swapped_matrix_axes(len(shape)))
     matrix = w.reshaped(transposed, (*batch, groups, size, columns), (*batch, groups * size, columns))
     zero = w.scope.constant(128, uint8)
     shifted = w.scope.add("Add", w.scope.cast(matrix, int32), w.scope.constant(128, int32))

@@ -11,7 +11,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, Make, Replacement, expand, replaced_by, rewrite
 from dualflow.ops.arithmetic import multiply
-from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, TRANSPOSE
+from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, TRANSPOSE, swapped_matrix_axes
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.conversion import CAST
@@ -55,7 +55,9 @@ def _as_sum_of_matrices(node: Node, make: Make) -> Replacement:
     if not _is_integer_matmul(node):
         return None
     x, w = [
-        make(TRANSPOSE, (operand,), {"perm": _swapped(len(operand.spec.shape))}) if transposed else operand
+        make(TRANSPOSE, (operand,), {"perm": swapped_matrix_axes(len(operand.spec.shape))})
+        if transposed
+        else operand
         for operand, transposed in zip(
             node.inputs, (node.attrs.get("transpose_a"), node.attrs.get("transpose_b")), strict=True
         )
@@ -64,11 +66,6 @@ def _as_sum_of_matrices(node: Node, make: Make) -> Replacement:
     right = make(EXPAND_DIMS, (w,), {"axis": (len(w.spec.shape) - 2,)})
     terms = make(multiply.op, (left, right))
     return (make(REDUCE_SUM, (terms,), {"axis": (len(terms.spec.shape) - 2,), "keepdims": False}),)
-
-
-def _swapped(rank: int) -> tuple[int, ...]:
-    """The permutation that transposes matrices."""
-    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _as_sum(node: Node, make: Make) -> Replacement:
