@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.rewrite import Make, Replacement, rewrite
+from collections.abc import Sequence
+
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.lower_nodes import lower_nodes
+from dualflow.graph.rewrite import Make
 from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.complex_numbers import COMPLEX, IMAG, REAL
 from dualflow.ops.contraction import MATMUL
@@ -12,19 +14,15 @@ from dualflow.ops.contraction import MATMUL
 
 def split_complex_products(graph: Graph) -> Graph:
     """``graph`` with four products of real matrices in place of each product of complex ones."""
-    if not any(map(_is_complex_product, graph.nodes)):
-        return graph
-    return eliminate_dead_code(rewrite(graph, _as_products_of_parts))
+    return lower_nodes(graph, _is_complex_product, _as_products_of_parts)
 
 
 def _is_complex_product(node: Node) -> bool:
     return node.op is MATMUL and node.output.spec.dtype.is_complex
 
 
-def _as_products_of_parts(node: Node, make: Make) -> Replacement:
+def _as_products_of_parts(node: Node, make: Make) -> Sequence[Value]:
     """(a + b i) @ (c + d i) = (a @ c - b @ d) + (a @ d + b @ c) i"""
-    if not _is_complex_product(node):
-        return None
     x, y = node.inputs
     a, b, c, d = (make(part, (value,)) for value in (x, y) for part in (REAL, IMAG))
     ac, bd, ad, bc = (make(MATMUL, factors, node.attrs) for factors in ((a, c), (b, d), (a, d), (b, c)))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dualflow.core.dtypes import int32
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
-from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.rewrite import Expansion, Make, Replacement, expand, replaced_by, rewrite
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.lower_nodes import lower_nodes
+from dualflow.graph.rewrite import Expansion, Make, expand, replaced_by
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, TRANSPOSE, swapped_matrix_axes
 from dualflow.ops.broadcasting import REDUCE_SUM
@@ -23,9 +24,7 @@ _INTEGER_MATMUL: Final = replace(MATMUL, kind=MatMul(of_integers=True))
 
 def sum_integer_products(graph: Graph) -> Graph:
     """``graph`` with a sum in place of each product of 8-bit integers."""
-    if all(node.op is not INTEGER_PRODUCT for node in graph.nodes):
-        return graph
-    return eliminate_dead_code(rewrite(graph, _as_sum))
+    return lower_nodes(graph, _is_integer_product, _as_sum)
 
 
 def multiply_integer_matrices(graph: Graph) -> Graph:
@@ -41,19 +40,19 @@ def multiply_integer_matrices(graph: Graph) -> Graph:
 
 def sum_integer_matrices(graph: Graph) -> Graph:
     """``graph`` with a sum in place of each matrix product of integers."""
-    if not any(map(_is_integer_matmul, graph.nodes)):
-        return graph
-    return eliminate_dead_code(rewrite(graph, _as_sum_of_matrices))
+    return lower_nodes(graph, _is_integer_matmul, _as_sum_of_matrices)
+
+
+def _is_integer_product(node: Node) -> bool:
+    return node.op is INTEGER_PRODUCT
 
 
 def _is_integer_matmul(node: Node) -> bool:
     return node.op is MATMUL and node.output.spec.dtype.is_integer
 
 
-def _as_sum_of_matrices(node: Node, make: Make) -> Replacement:
+def _as_sum_of_matrices(node: Node, make: Make) -> Sequence[Value]:
     """A matrix product of integers as the sum of ``x[..., i, k, 1] * w[..., 1, k, j]`` over k."""
-    if not _is_integer_matmul(node):
-        return None
     x, w = [
         make(TRANSPOSE, (operand,), {"perm": swapped_matrix_axes(len(operand.spec.shape))})
         if transposed
@@ -68,10 +67,8 @@ def _as_sum_of_matrices(node: Node, make: Make) -> Replacement:
     return (make(REDUCE_SUM, (terms,), {"axis": (len(terms.spec.shape) - 2,), "keepdims": False}),)
 
 
-def _as_sum(node: Node, make: Make) -> Replacement:
+def _as_sum(node: Node, make: Make) -> Sequence[Value]:
     """An integer product as a sum of products: that of ``x[i, 4 k + b] * w[k, j, b]`` over k and b."""
-    if node.op is not INTEGER_PRODUCT:
-        return None
     x, w = node.inputs
     *batch, groups, columns, width = w.spec.shape
     shapes = Shape([*x.spec.shape[:-1], groups, 1, width]), Shape([*batch, 1, groups, columns, width])

@@ -75,12 +75,6 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
     return lambda graph, options: function(graph)
 
 
-def _with_integer_matrices(graph: Graph, options: CompileOptions) -> Graph:
-    if options.capabilities.integer_matrices:
-        return multiply_integer_matrices(graph)
-    return sum_integer_matrices(graph) if "i" in options.capabilities.dtypes else graph
-
-
 SIMPLIFICATIONS: Final = (
     Pass(
         "placement",
@@ -149,8 +143,16 @@ PASSES: Final = (
     Pass(
         "integer matrices",
         "before fusion, which may join a product with what reads it",
-        _with_integer_matrices,
+        _plain(multiply_integer_matrices),
         in_bodies=True,
+        applies=lambda capabilities: capabilities.integer_matrices,
+    ),
+    Pass(
+        "sums of integers",
+        "before fusion, which computes the terms of a sum where they are added",
+        _plain(sum_integer_matrices),
+        in_bodies=True,
+        applies=lambda capabilities: not capabilities.integer_matrices and "i" in capabilities.dtypes,
     ),
     Pass(
         "small operands",
