@@ -48,6 +48,16 @@ def test_values_are_written_to_a_dense_tensor(indices: Any, shape: Any, values: 
     assert v1.sparse_to_dense(indices, shape, values).numpy().tolist() == expected
 
 
+def test_one_value_is_written_to_a_number_of_places_that_a_call_determines() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        indices = v1.placeholder(v1.int64, [None, 1])
+        dense = v1.sparse_to_dense(indices, [4], 7.0)
+        for places in ([[1], [3]], [[0]], np.zeros([0, 1])):
+            expected = np.zeros(4)
+            expected[np.array(places, int).ravel()] = 7.0
+            np.testing.assert_array_equal(session.run(dense, {indices: places}), expected)
+
+
 def test_sums_of_sparse_tensors_have_tensorflow_1_s_arguments() -> None:
     doubled = v1.sparse_add(SPARSE, SPARSE, thresh=3.0)
     assert v1.sparse_tensor_to_dense(doubled).numpy().tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]]

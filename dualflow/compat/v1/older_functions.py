@@ -15,6 +15,7 @@ from dualflow.graph_mode import no_op, recording_graph
 from dualflow.numpy.distinct import isin
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.comparison import greater, logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill
@@ -23,6 +24,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.ragged.creation import boolean_mask as ragged_mask
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.selection import where
+from dualflow.ops.shapes import shape as shape_of
 from dualflow.ops.sparse.pairs import add as v2_add
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.taking import gather
@@ -195,7 +197,7 @@ def sparse_to_dense(
     while len(indices.shape) < 2:
         indices = expand_dims(indices, -1 if len(indices.shape) else 0)
     if not len(values.shape):
-        values = fill([indices.shape[0]], values)
+        values = broadcast_to(values, shape_of(indices)[:1])
     return tensor_scatter_nd_update(fill(output_shape, cast(default_value, values.dtype)), indices, values)
 
 
