@@ -58,6 +58,14 @@ def test_one_value_is_written_to_a_number_of_places_that_a_call_determines() -> 
             np.testing.assert_array_equal(session.run(dense, {indices: places}), expected)
 
 
+def test_an_average_norm_is_that_of_a_vector_whose_length_a_call_determines() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [None])
+        clipped = v1.clip_by_average_norm(x, 1.25)
+        for value, expected in (([3.0, 4.0], [1.5, 2.0]), ([3.0, 4.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0])):
+            np.testing.assert_allclose(session.run(clipped, {x: value}), expected, rtol=1e-6)
+
+
 def test_sums_of_sparse_tensors_have_tensorflow_1_s_arguments() -> None:
     doubled = v1.sparse_add(SPARSE, SPARSE, thresh=3.0)
     assert v1.sparse_tensor_to_dense(doubled).numpy().tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]]

@@ -25,6 +25,7 @@ from dualflow.ops.ragged.creation import boolean_mask as ragged_mask
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_of
+from dualflow.ops.shapes import size
 from dualflow.ops.sparse.pairs import add as v2_add
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.taking import gather
@@ -110,8 +111,7 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
     array([1.5, 2. ], dtype=float32)
     """
     t = convert_to_tensor(t)
-    count: Any = t.size
-    return t * clip_norm / maximum(norm(t) / cast(count, t.dtype), clip_norm)
+    return t * clip_norm / maximum(norm(t) / cast(size(t), t.dtype), clip_norm)
 
 
 def verify_tensor_all_finite(
