@@ -104,9 +104,13 @@ WITH_SHAPE: Final = Op(
 )
 
 
+SIZE_OPS: Final = (BIND_SIZE, REQUIRE_SIZE, GUARD_SIZES)
+"""The ops that bind a size variable or compare sizes."""
+
+
 def binds_or_checks_size(node: Node) -> bool:
-    """Whether ``node`` is one of the ops that bind a size variable or compare sizes."""
-    return node.op in (BIND_SIZE, REQUIRE_SIZE, GUARD_SIZES)
+    """Whether ``node`` is one of :data:`SIZE_OPS`."""
+    return node.op in SIZE_OPS
 
 
 def binds_sizes(node: Node) -> bool:

@@ -13,7 +13,7 @@ from dualflow.graph.fused import FUSED, FUSED_PRODUCT, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
-from dualflow.graph.symbolic_size_ops import BIND_SIZE, GUARD_SIZES, REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import SIZE_OPS
 from dualflow.graph.views import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.op_kinds import (
@@ -88,9 +88,7 @@ _KIND_BY_OP: Final = {
     MOVE: CallKind.MOVE,
     WINDOW_SUM: CallKind.WINDOW_SUM,
     FOUR_STEPS: CallKind.FOURIER,
-    BIND_SIZE: CallKind.MEASURE,
-    REQUIRE_SIZE: CallKind.MEASURE,
-    GUARD_SIZES: CallKind.MEASURE,
+    **dict.fromkeys(SIZE_OPS, CallKind.MEASURE),
 }
 _KIND_BY_OP_KIND: Final[dict[type, CallKind]] = {
     Cond: CallKind.CONTROL,
