@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.batching_rules import OF_SHAPE
-from dualflow.ops.op_kinds import Check, View
+from dualflow.ops.op_kinds import Check, Opaque, View
 from dualflow.ops.record import Effect, Op
 from dualflow.sizes.symbolic_sizes import SizeFactor, variable_of
 
@@ -103,6 +104,22 @@ WITH_SHAPE: Final = Op(
     batching_rule=OF_SHAPE,
 )
 
+
+RESULT_SHAPE: Final = Op(
+    name="result_shape",
+    doc="The sizes of the result of a host call, which are known when the call has run.",
+    infer=lambda x: TensorSpec((x.rank,), int64),
+    kernel=lambda x: np.array(x.shape, np.int64),
+    kind=Opaque("a size of the result of a host call"),
+)
+
+RESULT_WITH_SHAPE: Final = Op(
+    name="result_with_shape",
+    doc="The result of a host call, with the ``shape`` that :data:`RESULT_SHAPE` has read.",
+    infer=lambda x, shape: TensorSpec.of(Shape(shape), x.dtype),
+    kernel=lambda x, shape: x,
+    kind=Opaque("the result of a host call"),
+)
 
 SIZE_OPS: Final = (BIND_SIZE, REQUIRE_SIZE, GUARD_SIZES)
 """The ops that bind a size variable or compare sizes."""

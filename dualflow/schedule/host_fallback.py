@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from dualflow.core.dtypes import int64
 from dualflow.core.records import replace
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.graph.backward_sizes import bound_and_read_sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.scalars import bodies
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, RESULT_SHAPE, RESULT_WITH_SHAPE
 from dualflow.graph.views import is_view
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
-from dualflow.sizes.symbolic_sizes import UndecidedSize, size_variables
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, size_variables, variable_of
 
 
 def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = None) -> Graph:
@@ -27,30 +31,62 @@ def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = 
     reasons |= _split_by_host_calls(graph, reasons)
     if not reasons:
         return graph
-    if _compute_sizes(graph, reasons):
-        raise UndecidedSize("NumPy runs a branch or loop that computes a size of other values")
+    computed = _computed_sizes(graph, reasons)
 
     def opaque(node: Node, current: Node) -> Expansion | None:
         if node not in reasons:
             return None
         op = replace(node.op, kind=Opaque(reasons[node]))
-        return replaced_by(node.like(op, current.inputs, node.attrs, node.specs))
+        call = node.like(op, current.inputs, node.attrs, node.specs)
+        return _with_results_measured(call, computed[node]) if computed[node] else replaced_by(call)
 
     return rebuild(graph, opaque, replacements)
 
 
-def _compute_sizes(graph: Graph, nodes: Iterable[Node]) -> bool:
-    """Whether a size variable that is bound inside one of the conditionals or loops is read outside of it.
+def _computed_sizes(graph: Graph, nodes: Iterable[Node]) -> dict[Node, set[SizeVariable]]:
+    """The size variables that each of the conditionals or loops binds, and that are read outside of it.
 
-    Results have it, or other nodes, if no result is left.
+    Raises:
+        UndecidedSize: no result has one of them, so its number is lost.
     """
     readers = Counter(size for node in graph.nodes for size in bound_and_read_sizes([node], ())[1])
+    computed: dict[Node, set[SizeVariable]] = {}
     for node in nodes:
-        sizes = size_variables([d for v in node.outputs for d in v.spec.shape])
+        sizes = [d for v in node.outputs for d in v.spec.shape]
         bound, _ = bound_and_read_sizes([node], ())
-        if any(size in sizes or readers[size] > 1 for size in bound):
-            return True
-    return False
+        computed[node] = {n for n in bound if readers[n] > 1 or n in size_variables(sizes)}
+        if not computed[node] <= {variable_of(d) for d in sizes if isinstance(d, SymInt)}:
+            raise UndecidedSize("NumPy runs a branch or loop that computes a size of other values")
+    return computed
+
+
+def _with_results_measured(call: Node, computed: set[SizeVariable]) -> Expansion:
+    """The host call, and nodes that bind the size variables ``computed`` to sizes of its results."""
+    specs, origin = call.specs, call.origin
+    call = call.like(call.op, call.inputs, call.attrs, [_without(spec, computed) for spec in specs])
+    nodes, values, unbound = [call], list(call.outputs), set(computed)
+    for value, spec in zip(call.outputs, specs, strict=True):
+        axes = {variable_of(d): axis for axis, d in enumerate(spec.shape) if isinstance(d, SymInt)}
+        if unbound.isdisjoint(axes):
+            continue
+        sizes = Node(RESULT_SHAPE, [value], {}, [TensorSpec((spec.rank,), int64)], origin)
+        nodes.append(sizes)
+        for variable in sorted(unbound & axes.keys()):
+            axis = axes[variable]
+            attrs = {"size": spec.shape[axis], "index": axis, "least": 0, "needed_by": call.op.name}
+            nodes.append(Node(BIND_SIZE, [sizes.output], attrs, (), origin))
+            unbound.remove(variable)
+    for i, (value, spec) in enumerate(zip(call.outputs, specs, strict=True)):
+        if value.spec.shape != spec.shape:
+            nodes.append(Node(RESULT_WITH_SHAPE, [value], {"shape": spec.shape}, [spec], origin))
+            values[i] = nodes[-1].output
+    return Expansion(nodes, values)
+
+
+def _without(spec: TensorSpec, variables: set[SizeVariable]) -> TensorSpec:
+    """``spec`` with None for the sizes that have one of ``variables``."""
+    shape = [None if d is not None and size_variables(d) & variables else d for d in spec.shape]
+    return TensorSpec.of(Shape(shape), spec.dtype)
 
 
 def reason_not_native(node: Node) -> str | None:

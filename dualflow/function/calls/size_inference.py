@@ -24,11 +24,18 @@ from dualflow.graph import origin
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
+from dualflow.graph.symbolic_size_ops import (
+    BIND_SIZE,
+    REQUIRE_SIZE,
+    RESULT_SHAPE,
+    RESULT_WITH_SHAPE,
+    WITH_SHAPE,
+    Axis,
+)
 from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.indexing import REPLACE, part_shape
-from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
+from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, Opaque, View
 from dualflow.ops.shapes import ENSURED
 from dualflow.schedule.call_reports import user_line
 from dualflow.sizes.size_functions import substitute
@@ -168,9 +175,24 @@ class SizeInference(ControlFlowInference):
                 recorded = with_shapes(self.tracer.builder, node, inputs, shapes)
             else:
                 recorded = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
-        if not isinstance(kind, Elementwise) and not _has_sizes(recorded):
+        if isinstance(kind, Elementwise) or _has_sizes(recorded):
+            return recorded.outputs
+        if not isinstance(kind, Opaque):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
-        return recorded.outputs
+        return [self._with_result_sizes(v) for v in recorded.outputs]
+
+    def _with_result_sizes(self, result: Value) -> Value:
+        """``result`` of a host call, with a size variable for each size that the call computes."""
+        if result.spec.shape.is_static:
+            return result
+        add = self.tracer.builder.add
+        sizes = add(RESULT_SHAPE, [result], {}, origin.caller()).output
+        shape: list[Any] = list(result.spec.shape)
+        for axis, size in enumerate(shape):
+            if size is None:
+                shape[axis] = size_variable(least=0)
+                self._bind(shape[axis], sizes, axis, least=0)
+        return add(RESULT_WITH_SHAPE, [result], {"shape": Shape(shape)}, origin.caller()).output
 
     def _has_dynamic_sizes(self, inputs: Sequence[Value]) -> bool:
         """Whether a size of an input, or an element of a small integer input, is known only at run time."""

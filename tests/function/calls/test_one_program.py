@@ -54,7 +54,37 @@ def sorted_slope(x: Any) -> Any:
     return tape.gradient(y, x)
 
 
-OWN_SIZE = "a host call whose result has a size of its own"
+def positive(x: Any) -> Any:
+    return df.numpy_function(lambda array: array[array > 0.0], [x], df.TensorSpec([None], df.float32))
+
+
+def halved(x: Any) -> Any:
+    for _ in df.range(2):
+        df.autograph.experimental.set_loop_options(shape_invariants=[(x, df.TensorShape([None]))])
+        x = df.py_function(lambda tensor: tensor[: len(tensor) // 2], [x], df.TensorSpec([None], df.float32))
+    return x * 2.0
+
+
+def slope_of_a_python_call(x: Any) -> Any:
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.exp(df.py_function(lambda tensor: tensor[1:] * tensor[:-1], [df.sin(x)], df.float32))
+    return tape.gradient(y, x)
+
+
+HAS_OWN_SIZE: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
+    "a host call whose result has a size of its own": (
+        lambda x: df.reduce_sum(df.unique(df.floor(x))[0]) + df.cumsum(x),
+        (None,),
+    ),
+    "a Python call whose result has a size of its own": (lambda x: df.exp(positive(x * 2.0)), (None,)),
+    "a Python call in a branch": (
+        lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: positive(x), lambda: x) + 1.0,
+        (None,),
+    ),
+    "a Python call in a loop": (halved, (None,)),
+    "the gradient of a Python call": (slope_of_a_python_call, (None,)),
+}
 HOST_CALLS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "a host call alone": (lambda x: df.sort(x), (None,)),
     "a host call of an input and nothing else": (lambda x: df.argsort(x, axis=0), (None, 8)),
@@ -71,10 +101,7 @@ HOST_CALLS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     ),
     "a Fourier transform": (lambda x: df.math.real(df.signal.fft(df.complex(x, x * 0.5))), (None, 8)),
     "a factored matrix": (lambda x: df.linalg.inv(symmetric(x)), (None, 8)),
-    OWN_SIZE: (
-        lambda x: df.reduce_sum(df.unique(df.floor(x))[0]) + df.cumsum(x),
-        (None,),
-    ),
+    **HAS_OWN_SIZE,
 }
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "elementwise": (df.nn.gelu, (None,)),
@@ -110,7 +137,7 @@ def test_a_program_gives_at_every_size_what_eager_calls_give(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.llvm) if name == OWN_SIZE else name for name in PROGRAMS],
+    [pytest.param(name, marks=pytest.mark.llvm) if name in HAS_OWN_SIZE else name for name in PROGRAMS],
 )  # Numba has no programs for sizes that depend on data
 def test_all_sizes_have_one_program(name: str) -> None:
     program, shape = PROGRAMS[name]
