@@ -10,7 +10,8 @@ from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_long, load_arguments
 from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
-from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.row_prefetch import DISTANCE, LINE_BYTES, LINES, SMALLEST_TABLE, GatheredRow
+from dualflow.backends.llvm.text import I64, U8, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.tile_transpose import concatenated, transposed
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks
@@ -233,6 +234,23 @@ class KernelValues:
             indices = index.splat(lanes) if steps is None else index.splat(lanes) + steps
             value = self.builder.gather(pointer, indices, type.vector(lanes), inside)
         self._registers[register.number] = value
+
+    def _prefetch_row(self, row: GatheredRow, loop: LoopId, stop: EmittedValue) -> None:
+        """Emit prefetches of the row that ``loop``, which ends at ``stop``, gathers some iterations later."""
+        builder, element = self.builder, self._memory_type(row.access)
+        stride, rows, width = [self._bound(bound) for bound in (row.stride, row.check.extent, row.lanes.end)]
+        row_bytes = width * element.nbytes
+        is_large = rows * stride * element.nbytes >= SMALLEST_TABLE
+        with builder.if_then(is_large & (row_bytes >= LINE_BYTES)):
+            now, later = self._index[loop], self._index[loop] + DISTANCE
+            self._index[loop] = later = (later < stop).select(later, stop - 1)
+            index = self._loaded(row.load.access, Type.of_dtype(row.load.register.dtype.dtype), None)
+            (start,) = self._addresses.row_addresses(row.access, loop, [later], row.lanes.loop)
+            self._index[loop] = now
+            first, last_byte = builder.offset(start, index.cast(I64) * stride, element), row_bytes - 1
+            for line in range(LINES):
+                at = builder.constant(I64, line * LINE_BYTES)
+                builder.prefetch(builder.offset(first, (at < last_byte).select(at, last_byte), U8))
 
     def _varies_by_lane(self, access: ElementAccess) -> bool:
         """Whether the access depends on the vector loop, so each lane has its own element."""

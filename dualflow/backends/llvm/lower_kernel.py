@@ -16,6 +16,7 @@ from typing import Any
 from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
 from dualflow.backends.llvm.maths.vector_maths import Maths
 from dualflow.backends.llvm.row_group import RowGroup, halves_of_each
+from dualflow.backends.llvm.row_prefetch import gathered_rows
 from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
 from dualflow.backends.llvm.text.builder import CountedIteration
@@ -23,7 +24,8 @@ from dualflow.backends.llvm.text.tile_transpose import concatenated
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import kernel_statements as ks
-from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.invariants import invariants_first
+from dualflow.schedule.kernel import Kernel, KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Compute,
     KernelStatement,
@@ -71,7 +73,7 @@ class KernelEmitter(KernelValues):
 
     def emit(self) -> None:
         """Emit the function."""
-        self._statements(self.kernel.body)
+        self._statements(_loops_of(self.kernel))
         self.builder.ret()
 
     # Loops
@@ -113,6 +115,8 @@ class KernelEmitter(KernelValues):
             self._index[loop.loop] = iteration.index
             self._set(registers, iteration.carried[:count])
             self._addresses.set_incremented(dict(zip(first, iteration.carried[count:], strict=True)))
+            for row in gathered_rows(loop.body):
+                self._prefetch_row(row, loop.loop, stop)
             self._statements(loop.body)
             iteration.next(*self._values(registers), *self._addresses.emit_increments(loop.loop))
         self._addresses.set_incremented({})
@@ -322,6 +326,13 @@ class KernelEmitter(KernelValues):
             loop.next(*next_values, iterations + 1, no_failure)
         self._outermost = outer
         self._set(repeat.registers, loop.results[: len(repeat.registers)])
+
+
+def _loops_of(kernel: Kernel) -> tuple[KernelStatement, ...]:
+    """The statements of a kernel; its bounds checks are outside the loops that they don't depend on."""
+    if any(isinstance(s, ks.BoundsCheck) for s in ks.walk_kernel(kernel.body)):
+        return invariants_first(kernel).body
+    return kernel.body
 
 
 _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
