@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.size_code import size_routine
 from dualflow.backends.llvm.steps import driver
 from dualflow.core.locks import imported
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.symbolic_size_ops import argument_sizes
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, CallKind
@@ -20,8 +22,10 @@ from dualflow.schedule.planned import Plan
 
 
 def probable_sources(graph: Graph) -> Iterator[IrSource]:
-    """The driver of steps, and the routines of the products in ``graph``, whose passes have not run."""
+    """The drivers, and the routines of the products in ``graph``, whose passes have not run."""
     yield driver()
+    if argument_sizes(graph):
+        yield size_routine()
     products = [node for node in graph.nodes if _is_product(node)]
     if products and uses_own_gemm():
         yield from dict.fromkeys(map(_routine, products))
@@ -45,9 +49,11 @@ def _shows_windows(value: Value) -> bool:
 
 
 def certain_sources(plan: Plan) -> Iterator[IrSource]:
-    """The driver of steps, and the routine of each kind of product, that the program of ``plan`` calls."""
+    """The drivers, and the routine of each kind of product, that the program of ``plan`` calls."""
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         yield driver()
+    if plan.argument_sizes:
+        yield size_routine()
     products = [call.node for call in plan.walk() if call.kind is CallKind.PRODUCT]
     if uses_own_gemm():
         yield from dict.fromkeys([_routine(node) for node in products if 0 not in sizes(node.output)])

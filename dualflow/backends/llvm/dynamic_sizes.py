@@ -6,21 +6,15 @@ that depend on it; it is called when the variable is bound. So kernels read size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
 from dualflow.backends.llvm.entry import (
-    ALLOCATION_FAILED,
     TOO_LARGE,
     Entry,
-    EntryFunction,
     Unit,
-    float_product,
 )
-from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.maths.instructions import Instructions
 from dualflow.backends.llvm.maths.integers import divide_by_constant, is_constant_divisor, mod_by_constant
-from dualflow.backends.llvm.program_image import OTHER_SIZES
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
@@ -31,17 +25,12 @@ from dualflow.graph.views import sizes
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
-from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.program_statements import CallRoutine
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 
 NEGATIVE = "a size is negative"
-SIZES = "sizes"
-"""The name of the function that :func:`write_size_function` emits."""
 STANDALONE = "standalone"
 """The name of the function that :func:`write_standalone` emits."""
-_COMPILED_FAST = "noinline optnone"
-"""The attributes of code without loops, which runs once a call: it is compiled in a third of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,76 +111,6 @@ def write_setters(unit: Unit) -> None:
                     values[size] = emitted_size(function.builder, unit, params, size, factors)
                 function.builder.store(values[size], params, i)
         function.builder.ret()
-
-
-def write_size_function(
-    unit: Unit,
-    required: Sequence[Node],
-    equal: Sequence[tuple[int, int]],
-    different: Sequence[tuple[int, int]],
-    equal_to: Sequence[tuple[int, int]],
-    guards: Sequence[Node],
-    shapes: Iterable[tuple[int, ...]],
-    arena_bytes: int,
-) -> str:
-    """Emit ``void sizes(params, status)``, which computes all sizes from arguments'; returns its name.
-
-    A call stores the sizes of its arguments at their places first. The status becomes :data:`OTHER_SIZES` if
-    two sizes that have to be ``equal`` differ, two that have to be ``different`` are equal, one differs from
-    the expression that it has to be ``equal_to``, or a comparison of ``guards`` has another outcome: then
-    another program serves the call, whatever calls there were before.
-    The function fails if sizes that ``required`` compares differ, if a value of ``shapes`` or the arena is
-    larger than memory, or if elements that a statement accesses are outside of their buffer.
-    """
-    arguments = [("params", PTR), ("status", PTR)]
-    function = unit.module.function(SIZES, VOID, arguments, _COMPILED_FAST)
-    b, (params, status) = function.builder, function.args
-    entry = Entry(unit, SIZES)
-    entry.function = EntryFunction(b, params, params, status)
-    factors: dict[SizeFactor, EmittedValue] = {}
-
-    def value(size: int) -> EmittedValue:
-        return emitted_size(b, unit, params, size, factors)
-
-    for pairs, are_equal in ((equal, True), (different, False)):
-        for index, other in pairs:
-            same = b.load(params, index, I64).eq(b.load(params, other, I64))
-            with b.if_then(~same if are_equal else same):
-                note_failure(b, status, b.constant(I64, OTHER_SIZES))
-    for index, size in equal_to:
-        with b.if_then(~b.load(params, index, I64).eq(value(size))):
-            note_failure(b, status, b.constant(I64, OTHER_SIZES))
-    for guard in guards:
-        x, y = value(guard.attrs["x"]), value(guard.attrs["y"])
-        holds = x.eq(y) if guard.attrs["equality"] else x < y
-        with b.if_then(~holds if guard.attrs["outcome"] else holds):
-            note_failure(b, status, b.constant(I64, OTHER_SIZES))
-    first = unit.plan.calls[0].node
-    for shape in shapes:
-        elements = float_product(b, map(value, shape))
-        entry.fail_if(elements > float(MAX_ELEMENTS), TOO_LARGE, first)
-    for check in required:
-        _require(entry, check)
-    for accessed, node in unit.range_checks:
-        entry.fail_if(_is_outside(unit, accessed, value), OUT_OF_BOUNDS, node)
-    entry.fail_if(value(arena_bytes) > entry.memory_limit, ALLOCATION_FAILED, first)
-    for i, number in enumerate(unit.table.params):
-        if isinstance(number, SymInt):
-            b.store(value(number), params, i)
-    b.ret()
-    return SIZES
-
-
-def _is_outside(unit: Unit, elements: ElementRange, value: Callable[[int], EmittedValue]) -> EmittedValue:
-    """Emit whether some elements of a range are outside of their buffer."""
-    nbytes = unit.memory_bounds.nbytes[elements.buffer]
-    assert nbytes is not None, "all sizes are computed before the program runs"
-    outside = value(elements.nbytes) > value(nbytes)
-    if at_least(elements.first, 0) is not True:
-        outside = outside | (value(elements.first) < 0)
-    for count in elements.counts:
-        outside = outside & (value(count) > 0)
-    return outside
 
 
 def _require(entry: Entry, node: Node) -> None:

@@ -15,7 +15,7 @@ from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
 from dualflow.backends.llvm.program_image import OTHER_SIZES, ProgramImage
 from dualflow.backends.llvm.runtime import block_allocator
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
-from dualflow.backends.llvm.steps import PFOR, POOL
+from dualflow.backends.llvm.steps import PFOR, POOL, SIZE_CODE
 from dualflow.core.locks import imported
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple
@@ -108,6 +108,8 @@ class Executable:
             self._params[POOL], self._params[PFOR] = linked.pool.address, linked.pool.pfor
         for index, name in self.image.functions.items():
             self._params[index] = self._functions[name]
+        if self.image.size_code is not None:
+            self._params[SIZE_CODE] = address_of(self.image.size_code)
         size_function = self.image.size_function
         self._size_function = None if size_function is None else _compute_sizes(self.entry(size_function))
         prototype = heavy_call if self.image.heavy else _light

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dualflow.backends.llvm.argument_sizes import ArgumentSizes, write_size_code
 from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
-from dualflow.backends.llvm.dynamic_sizes import write_setters, write_size_function, write_standalone
+from dualflow.backends.llvm.dynamic_sizes import write_setters, write_standalone
 from dualflow.backends.llvm.entry import Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.program_image import ProgramImage, ProgramPart
 from dualflow.backends.llvm.runtime import interrupts, threads
-from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
+from dualflow.backends.llvm.size_code import COMPUTE_SIZES, size_routine
 from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
@@ -133,14 +135,13 @@ def write(
     if plan.has_dynamic_sizes or plan.argument_sizes:
         shapes = [_size_indices(unit, spec) for spec in plan.outputs]
     temporary_shapes = [_size_indices(unit, spec) for spec in plan.temporaries if plan.argument_sizes]
-    standalone = size_function = arena_param = None
+    standalone = size_code = arena_param = None
     if plan.argument_sizes:
         arena_param = unit.table.append(arena_bytes)
         sizes = [unit.table.input_sizes[node.attrs["argument_axes"][0]] for node in distinct]
         different = list(itertools.combinations(sizes, 2))
-        size_function = write_size_function(
-            unit, required, equal, different, equal_to, guards, symbolic_shapes(plan), arena_bytes
-        )
+        argument_sizes = ArgumentSizes(equal, different, equal_to, guards, required)
+        size_code = write_size_code(unit, argument_sizes, symbolic_shapes(plan), arena_bytes).array()
     if plan.has_dynamic_sizes:
         write_setters(unit)
         standalone = _standalone(unit, parts)
@@ -157,7 +158,8 @@ def write(
         functions={index: source.name for index, source in unit.table.functions.items()},
         arena_bytes=arena_bytes,
         arena_param=arena_param,
-        size_function=size_function,
+        size_function=None if size_code is None else COMPUTE_SIZES,
+        size_code=size_code,
         heavy=unit.work_ns > unit.costs.long_call_ns
         or unit.polls_signals
         or unit.waits
@@ -179,7 +181,7 @@ def write(
     entries = [part.entry for part in parts if part.entry is not None]
     return Program(
         image=image,
-        sources=tuple(_sources(unit, entries, standalone or size_function)),
+        sources=tuple(_sources(unit, entries, standalone, computes_sizes=size_code is not None)),
         addresses=dict(unit.addresses),
         messages=tuple(unit.messages),
         kernels=tuple(unit.kernels),
@@ -197,16 +199,18 @@ def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
                 yield (place, axis), size
 
 
-def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:
+def _sources(
+    unit: Unit, entries: Sequence[str], standalone: str | None, *, computes_sizes: bool
+) -> list[IrSource]:
     """The modules of a program, without duplicates."""
     sources = dict.fromkeys(unit.table.functions.values())
     if entries:
         sources[driver()] = None
+    if computes_sizes:
+        sources[size_routine()] = None
     functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
     if functions:
-        sizes_alone = all(name == RUN_STEPS for name in entries)
-        text = QUICKLY_COMPILED * sizes_alone + unit.module.text()
-        sources[IrSource(text, tuple(functions))] = None
+        sources[IrSource(unit.module.text(), tuple(functions))] = None
     return list(sources)
 
 

@@ -293,6 +293,7 @@ def _fields(image: ProgramImage, constants: tuple[Any, ...]) -> dict[str, Any]:
         "temporaries": tuple(map(_spec_record, image.temporaries)),
         "parts": tuple([(part.entry, part.at) for part in image.parts]),
         "params": image.params.tobytes(),
+        "size_code": None if image.size_code is None else image.size_code.tobytes(),
         "functions": dict(image.functions),
         "arena_bytes": image.arena_bytes if image.arena_param is None else 0,
         "size_params": {},
@@ -311,6 +312,8 @@ def _image(graph: Graph, memory: int, fields: Mapping[str, Any]) -> ProgramImage
         "parts": tuple([ProgramPart(entry, at) for entry, at in fields["parts"]]),
         "params": np.frombuffer(fields["params"], np.int64).copy(),
     }
+    if fields["size_code"] is not None:
+        read["size_code"] = np.frombuffer(fields["size_code"], np.int64)
     for index, divisor in fields["memory_params"].items():
         read["params"][index] = memory // divisor
     return ProgramImage(**{**fields, **read})

@@ -52,6 +52,7 @@ class ProgramImage(NamedTuple):
         arena_param: the index of this size among the parameters then.
         size_function: the function that computes all parameters from the sizes of arguments, in a program
             whose sizes follow from these; else None.
+        size_code: what this function executes; the table has its address.
         heavy: whether a call is, or may be, so long that it releases the GIL; also if it waits for workers.
         output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
         temporary_shapes: the same for each temporary, if all sizes follow from those of arguments.
@@ -85,6 +86,7 @@ class ProgramImage(NamedTuple):
     arena_bytes: int
     arena_param: int | None
     size_function: str | None
+    size_code: Array | None
     heavy: bool
     output_shapes: tuple[tuple[int, ...], ...]
     temporary_shapes: tuple[tuple[int, ...], ...]

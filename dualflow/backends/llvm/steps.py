@@ -21,8 +21,10 @@ RUN_STEPS: Final = "df_run_steps"
 """``void df_run_steps(buffers, list, status)`` executes a step list."""
 POOL, PFOR = 2, 3
 """The parameters with the addresses of the thread pool and of its parallel-for; 0 without a pool."""
-HEADER: Final = (0, 0, 0, 0)
-"""The first parameters: the head of a step list, and the two addresses."""
+SIZE_CODE = 4
+"""The parameter with the address of the size code; 0 for a program without."""
+HEADER: Final = (0, 0, 0, 0, 0)
+"""The first parameters: the head of a step list, and the three addresses."""
 LINK = 1
 """The offset in heads and steps of the distance to the next step."""
 FUNCTION = 2

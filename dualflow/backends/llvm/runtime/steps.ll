@@ -6,7 +6,7 @@
 ; `status` is the status word, to which failed checks are written. Words have 8 bytes; `link` is the distance in words
 ; to the next step, 0 in the last one:
 ;
-;   table     0, link, pool, pfor                   its beginning is the head of a list too
+;   table     0, link, pool, pfor, size code        its beginning is the head of a list too
 ;   head      index, link                           the index of the head in the table
 ;   kernel    0, link, function, n, chunk, ...      function(context, lo, hi, thread) for ranges of 0 to n
 ;   product   1, link, function, x, y, out, scratch, axes, ...   each of the four as a buffer and a byte offset; then

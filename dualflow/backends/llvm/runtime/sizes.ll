@@ -1,0 +1,184 @@
+; The sizes of a call: executes the size code of a program, which computes all parameters that depend on sizes.
+;
+;   df_compute_sizes(params, status)
+;
+; `params` is the parameter table, whose word 4 is the address of the code; `status` is the status word. Instructions have
+; five words: op, target, x, y, k. Target, x and y are indices of parameters, except that the target of a check is the
+; number that it writes to the status if it fails and no check has failed before. The ops are those of `SizeOp` in
+; size_code.py. Quotients and remainders are rounded down, and 0 for a divisor of 0.
+
+define void @df_compute_sizes(ptr %params, ptr %status) nounwind {
+entry:
+  %code.at = getelementptr i64, ptr %params, i64 4
+  %code = load ptr, ptr %code.at
+  br label %next
+
+
+; Loops end in `put`, which stores a result, or in `check`, which notes a failure.
+next:
+  %here = phi ptr [ %code, %entry ], [ %step, %put ], [ %step, %check ], [ %step, %failed ]
+  %step = getelementptr i64, ptr %here, i64 5
+  %target.at = getelementptr i64, ptr %here, i64 1
+  %x.at = getelementptr i64, ptr %here, i64 2
+  %y.at = getelementptr i64, ptr %here, i64 3
+  %k.at = getelementptr i64, ptr %here, i64 4
+  %op = load i64, ptr %here
+  %target = load i64, ptr %target.at
+  %x.index = load i64, ptr %x.at
+  %y.index = load i64, ptr %y.at
+  %k = load i64, ptr %k.at
+  %x.param = getelementptr i64, ptr %params, i64 %x.index
+  %y.param = getelementptr i64, ptr %params, i64 %y.index
+  %x = load i64, ptr %x.param
+  %y = load i64, ptr %y.param
+  switch i64 %op, label %end [ i64 1, label %multiply.add
+                               i64 2, label %multiply
+                               i64 3, label %quotient
+                               i64 4, label %remainder
+                               i64 5, label %largest
+                               i64 6, label %smallest
+                               i64 7, label %normalized.index
+                               i64 8, label %inferred.size
+                               i64 9, label %broadcast.size
+                               i64 10, label %broadcast.stride
+                               i64 11, label %equal
+                               i64 12, label %less
+                               i64 13, label %elements
+                               i64 14, label %fail.if.equal
+                               i64 15, label %fail.unless.equal
+                               i64 16, label %fail.if.less
+                               i64 17, label %fail.unless.less
+                               i64 18, label %fail.if.more.elements ]
+
+multiply.add:
+  %scaled = mul i64 %x, %k
+  %sum = add i64 %scaled, %y
+  br label %put
+
+multiply:
+  %product = mul i64 %x, %y
+  br label %put
+
+quotient:
+  %quotient.result = call i64 @divide(i64 %x, i64 %y, i1 true)
+  br label %put
+
+remainder:
+  %remainder.result = call i64 @divide(i64 %x, i64 %y, i1 false)
+  br label %put
+
+largest:
+  %x.is.larger = icmp sgt i64 %x, %y
+  %larger = select i1 %x.is.larger, i64 %x, i64 %y
+  br label %put
+
+smallest:
+  %x.is.smaller = icmp slt i64 %x, %y
+  %smaller = select i1 %x.is.smaller, i64 %x, i64 %y
+  br label %put
+
+normalized.index:
+  %from.end = icmp slt i64 %x, 0
+  %position = add i64 %x, %y
+  %index = select i1 %from.end, i64 %position, i64 %x
+  br label %put
+
+inferred.size:
+  %is.inferred = icmp eq i64 %x, -1
+  %inferred = select i1 %is.inferred, i64 %y, i64 %x
+  br label %put
+
+broadcast.size:
+  %x.is.one = icmp eq i64 %x, 1
+  %size = select i1 %x.is.one, i64 %y, i64 %x
+  br label %put
+
+broadcast.stride:
+  %y.is.one = icmp eq i64 %y, 1
+  %stride = select i1 %y.is.one, i64 0, i64 %x
+  br label %put
+
+equal:
+  %are.equal = icmp eq i64 %x, %y
+  %equal.result = zext i1 %are.equal to i64
+  br label %put
+
+less:
+  %is.less = icmp slt i64 %x, %y
+  %less.result = zext i1 %is.less to i64
+  br label %put
+
+elements:
+  %count = sitofp i64 %x to double
+  %others = bitcast i64 %y to double
+  %all = fmul double %others, %count
+  %elements.result = bitcast double %all to i64
+  br label %put
+
+put:
+  %result = phi i64 [ %sum, %multiply.add ], [ %product, %multiply ], [ %quotient.result, %quotient ], [ %remainder.result, %remainder ], [ %larger, %largest ], [ %smaller, %smallest ], [ %index, %normalized.index ], [ %inferred, %inferred.size ], [ %size, %broadcast.size ], [ %stride, %broadcast.stride ], [ %equal.result, %equal ], [ %less.result, %less ], [ %elements.result, %elements ]
+  %target.param = getelementptr i64, ptr %params, i64 %target
+  store i64 %result, ptr %target.param
+  br label %next
+
+fail.if.equal:
+  %is.equal = icmp eq i64 %x, %y
+  br label %check
+
+fail.unless.equal:
+  %is.different = icmp ne i64 %x, %y
+  br label %check
+
+fail.if.less:
+  %is.too.small = icmp slt i64 %x, %y
+  br label %check
+
+fail.unless.less:
+  %is.too.large = icmp sge i64 %x, %y
+  br label %check
+
+fail.if.more.elements:
+  %x.elements = bitcast i64 %x to double
+  %y.elements = bitcast i64 %y to double
+  %are.more = fcmp ogt double %x.elements, %y.elements
+  br label %check
+
+check:
+  %fails = phi i1 [ %is.equal, %fail.if.equal ], [ %is.different, %fail.unless.equal ], [ %is.too.small, %fail.if.less ], [ %is.too.large, %fail.unless.less ], [ %are.more, %fail.if.more.elements ]
+  br i1 %fails, label %failed, label %next
+
+failed:
+  %before = load i64, ptr %status
+  %is.first = icmp eq i64 %before, 0
+  %number = select i1 %is.first, i64 %target, i64 %before
+  store i64 %number, ptr %status
+  br label %next
+
+end:
+  ret void
+}
+
+; The quotient or the remainder, rounded down.
+define internal i64 @divide(i64 %x, i64 %y, i1 %is.quotient) nounwind alwaysinline {
+  %is.zero = icmp eq i64 %y, 0
+  %is.minus.one = icmp eq i64 %y, -1                  ; the processor traps at the quotient of the smallest integer
+  %is.special = or i1 %is.zero, %is.minus.one
+  %by = select i1 %is.special, i64 1, i64 %y
+  %towards.zero = sdiv i64 %x, %by
+  %subtracted = mul i64 %towards.zero, %by
+  %left = sub i64 %x, %subtracted
+  %is.inexact = icmp ne i64 %left, 0
+  %signs = xor i64 %left, %by
+  %have.other.signs = icmp slt i64 %signs, 0
+  %is.above = and i1 %is.inexact, %have.other.signs
+  %one.less = sub i64 %towards.zero, 1
+  %rounded = select i1 %is.above, i64 %one.less, i64 %towards.zero
+  %shifted = add i64 %left, %by
+  %modulo = select i1 %is.above, i64 %shifted, i64 %left
+  %negative = sub i64 0, %x
+  %quotient.of.special = select i1 %is.zero, i64 0, i64 %negative
+  %quotient = select i1 %is.special, i64 %quotient.of.special, i64 %rounded
+  %remainder = select i1 %is.special, i64 0, i64 %modulo
+  %result = select i1 %is.quotient, i64 %quotient, i64 %remainder
+  ret i64 %result
+}

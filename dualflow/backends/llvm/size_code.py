@@ -1,0 +1,168 @@
+"""The size code of a program: computes all parameters that follow from the sizes of arguments, as data.
+
+One routine executes it (``runtime/sizes.ll``), so a program for all sizes has no machine code of its own but
+kernels. A call copies the parameter table, stores the sizes of its arguments, and runs the code.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from dualflow.backends.llvm.parameter_table import ParameterTable
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.core.records import dataclass, field
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
+
+COMPUTE_SIZES: Final = "df_compute_sizes"
+"""``void df_compute_sizes(params, status)`` executes the size code of a parameter table."""
+_ZERO: Final = 0
+"""The index of a parameter that is always 0, in the head of the first step list."""
+
+
+class SizeOp(IntEnum):
+    """The op of an instruction: ``op, target, x, y, k``.
+
+    ``target``, ``x`` and ``y`` are indices of parameters; the target of a check, which are the ops from
+    ``FAIL_IF_EQUAL`` on, is the number that it writes to the status. The ops from ``QUOTIENT`` to
+    ``BROADCAST_STRIDE`` are those of :class:`~dualflow.sizes.size_maths.SizeMaths`.
+    """
+
+    END = 0
+    MULTIPLY_ADD = 1
+    """``x * k + y``."""
+    MULTIPLY = 2
+    QUOTIENT = 3
+    REMAINDER = 4
+    LARGEST = 5
+    SMALLEST = 6
+    NORMALIZED_INDEX = 7
+    INFERRED_SIZE = 8
+    BROADCAST_SIZE = 9
+    BROADCAST_STRIDE = 10
+    EQUAL = 11
+    """1 if ``x == y``, else 0; so is ``LESS``."""
+    LESS = 12
+    ELEMENTS = 13
+    """``x * y``, where ``y`` and the result are the bits of a float64, which does not overflow."""
+    FAIL_IF_EQUAL = 14
+    FAIL_UNLESS_EQUAL = 15
+    FAIL_IF_LESS = 16
+    FAIL_UNLESS_LESS = 17
+    FAIL_IF_MORE_ELEMENTS = 18
+    """Fails if ``x > y``, for the bits of two float64."""
+
+
+@functools.cache
+def size_routine() -> IrSource:
+    """The module that defines :data:`COMPUTE_SIZES`."""
+    return IrSource(jit.shipped_text("sizes.ll"), (COMPUTE_SIZES,))
+
+
+@dataclass(slots=True, eq=False)
+class SizeCode:
+    """Writes size code for a parameter table, to which it appends constants and intermediate values.
+
+    Attributes:
+        table: the parameter table.
+        words: the instructions so far.
+    """
+
+    table: ParameterTable
+    words: list[int] = field(default_factory=list)
+    _constants: dict[int, int] = field(default_factory=lambda: {0: _ZERO})
+    _values: dict[SymInt, int] = field(default_factory=dict)
+    _products: dict[tuple[SizeFactor, ...], int] = field(default_factory=dict)
+
+    def compute_parameters(self) -> None:
+        """Compute all symbolic parameters of the table, each expression once."""
+        for i, size in enumerate(list(self.table.params)):
+            if isinstance(size, SymInt):
+                value = self._values.get(size)
+                if value is None:
+                    self._values[size] = self._compute(size, i)
+                else:
+                    self._append(SizeOp.MULTIPLY_ADD, i, value, _ZERO, 1)
+
+    def value(self, size: int) -> int:
+        """The index of a parameter with the value of ``size``."""
+        if not isinstance(size, SymInt):
+            return self.constant(size)
+        value = self._values.get(size)
+        if value is None:
+            value = self._values[size] = self._compute(size, None)
+        return value
+
+    def constant(self, number: int) -> int:
+        """The index of a parameter that is ``number``."""
+        index = self._constants.get(number)
+        if index is None:
+            index = self._constants[number] = self.table.append(number)
+        return index
+
+    def apply(self, op: SizeOp, x: int, y: int) -> int:
+        """Apply an op to two parameters; returns the index of the result."""
+        return self._append(op, self.table.append(0), x, y)
+
+    def check(self, op: SizeOp, number: int, x: int, y: int) -> None:
+        """Append a check of two parameters, which fails with ``number``."""
+        self._append(op, number, x, y)
+
+    def elements(self, shape: Sequence[int]) -> int:
+        """The number of elements of ``shape``, as the bits of a float64."""
+        count = self.constant(float_bits(1.0))
+        for size in shape:
+            count = self.apply(SizeOp.ELEMENTS, self.value(size), count)
+        return count
+
+    def array(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The code, with its end."""
+        return np.array([*self.words, SizeOp.END, 0, 0, 0, 0], np.int64)
+
+    def _append(self, op: SizeOp, target: int, x: int, y: int, k: int = 0) -> int:
+        self.words += (op, target, x, y, k)
+        return target
+
+    def _compute(self, size: SymInt, target: int | None) -> int:
+        """Compute a polynomial; returns its index, which is ``target`` unless that is None."""
+        terms = dict(size.terms)
+        total = self.constant(terms.pop((), 0))
+        for monomial, coefficient in terms.items():
+            product = self._product(monomial)
+            if target is None:
+                if len(terms) == 1 and coefficient == 1 and total == _ZERO:
+                    return product
+                target = self.table.append(0)
+            total = self._append(SizeOp.MULTIPLY_ADD, target, product, total, coefficient)
+        return total
+
+    def _product(self, monomial: tuple[SizeFactor, ...]) -> int:
+        index = self._products.get(monomial)
+        if index is None:
+            *first, factor = monomial
+            index = self._factor(factor)
+            if first:
+                index = self.apply(SizeOp.MULTIPLY, self._product(tuple(first)), index)
+            self._products[monomial] = index
+        return index
+
+    def _factor(self, factor: SizeFactor) -> int:
+        if factor.kind == "variable":
+            return self.table.size_param(factor)
+        index = self._products.get((factor,))
+        if index is None:
+            x, y = map(self.value, factor.parts)
+            index = self._products[(factor,)] = self.apply(SizeOp[factor.kind.upper()], x, y)
+        return index
+
+
+def float_bits(number: float) -> int:
+    """The bits of a float64 as an integer."""
+    bits: int = struct.unpack("<q", struct.pack("<d", number))[0]
+    return bits
