@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import dualflow as df
+from dualflow.core import garbage_collection
 from dualflow.core.garbage_collection import collection_paused
+
+
+class Cycle:
+    """An object that refers to itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +64,52 @@ def test_a_collector_that_was_disabled_before_stays_disabled() -> None:
     with collection_paused():
         pass
     assert not gc.isenabled()
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """A function that adds as many modules as a first compile imports."""
+
+    def add() -> None:
+        for i in range(garbage_collection.MANY_MODULES):
+            monkeypatch.setitem(sys.modules, f"test_garbage_collection.{i}", ModuleType(str(i)))
+
+    return add
+
+
+def is_old(value: object) -> bool:
+    return any(x is value for x in gc.get_objects(2))
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_objects_become_old_if_many_modules_were_imported(modules: Callable[[], None], many: bool) -> None:
+    gc.unfreeze()
+    with collection_paused():
+        created: list[object] = []
+        if many:
+            modules()
+    assert is_old(created) == many
+
+
+def test_objects_that_became_old_are_collected_as_garbage(modules: Callable[[], None]) -> None:
+    with collection_paused():
+        cycle = Cycle()
+        modules()
+    reference = weakref.ref(cycle)
+    del cycle
+    gc.collect()
+    assert reference() is None
+
+
+def test_objects_that_the_caller_has_frozen_stay_frozen(modules: Callable[[], None]) -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with collection_paused():
+            modules()
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
