@@ -93,9 +93,16 @@ from dualflow.core import locks
 
 without_the_lock = []
 
+def is_held():  # by this thread, or by the one that waits for this thread's compile
+    lock = locks._unforkable
+    if lock._is_owned() or not lock.acquire(blocking=False):
+        return True
+    lock.release()
+    return False
+
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if not locks._unforkable._is_owned():
+        if not is_held():
             without_the_lock.append(name)
         return None
 

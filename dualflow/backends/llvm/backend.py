@@ -12,7 +12,8 @@ from dualflow.backends.llvm.compile_graph import compile_graph, lowered
 from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable
 from dualflow.backends.llvm.interval_clock import has_clock
 from dualflow.backends.llvm.runtime import target
-from dualflow.backends.llvm.runtime.jit import BackgroundCompilation, CompileReport
+from dualflow.backends.llvm.runtime.background_compile import BackgroundCompilation
+from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported

@@ -16,6 +16,7 @@ from dualflow.backends.llvm.certain_sources import certain_sources
 from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
 from dualflow.backends.llvm.runtime import jit, python_symbols, threads
+from dualflow.backends.llvm.runtime.background_compile import BackgroundCompilation
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported, unforkable
@@ -60,7 +61,7 @@ def compile_graph(
     graph: Graph,
     options: CompileOptions,
     clock: IntervalClock | None = None,
-    background: jit.BackgroundCompilation | None = None,
+    background: BackgroundCompilation | None = None,
 ) -> LinkedProgram:
     """The program of ``graph``, whose passes have run.
 
@@ -70,7 +71,7 @@ def compile_graph(
         clock: times the steps of each call; None for a program without a clock.
         background: the compilation that was begun before the passes; ended here.
     """
-    with background or jit.BackgroundCompilation() as background:
+    with background or BackgroundCompilation() as background:
         result = lowered(graph, options, partial(early_compile.begin, background), clock)
         program = result.program
         libraries, new_library = _libraries_of(program, background)
@@ -90,7 +91,7 @@ def compile_graph(
 
 
 def _libraries_of(
-    program: Program, background: jit.BackgroundCompilation
+    program: Program, background: BackgroundCompilation
 ) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
     """The library of each of a program's sources, and the new one, if any."""
     new = None
@@ -110,7 +111,7 @@ def _libraries_of(
         return libraries, new
 
 
-def _pool(background: jit.BackgroundCompilation) -> threads.Pool:
+def _pool(background: BackgroundCompilation) -> threads.Pool:
     """The thread pool; once it exists, no program begins to compile its code."""
     pool = threads.pool(background)
     early_compile.libraries[threads.pool_source()] = pool.library

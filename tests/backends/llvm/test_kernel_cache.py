@@ -16,6 +16,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import elf, jit
+from dualflow.backends.llvm.runtime.background_compile import BackgroundCompilation
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import object_cache
 
@@ -65,7 +66,7 @@ def test_kernels_compiled_together_are_cached_one_by_one() -> None:
 
 def test_a_source_that_was_begun_ahead_is_compiled_once_and_stored() -> None:
     sources = [times(2), times(3)]
-    with jit.BackgroundCompilation() as ahead:
+    with BackgroundCompilation() as ahead:
         ahead.begin(sources[0])
         ahead.begin(sources[0])
         library = jit.compile_sources(sources, {}, ahead)
@@ -75,7 +76,7 @@ def test_a_source_that_was_begun_ahead_is_compiled_once_and_stored() -> None:
 
 
 def test_sources_that_were_begun_ahead_may_become_several_libraries() -> None:
-    with jit.BackgroundCompilation() as ahead:
+    with BackgroundCompilation() as ahead:
         for factor in (2, 3):
             ahead.begin(times(factor))
         two, three = (jit.compile_sources([times(factor)], {}, ahead) for factor in (2, 3))
@@ -85,14 +86,14 @@ def test_sources_that_were_begun_ahead_may_become_several_libraries() -> None:
 
 def test_nothing_is_begun_ahead_that_is_stored() -> None:
     loaded(2)
-    with jit.BackgroundCompilation() as ahead:
+    with BackgroundCompilation() as ahead:
         ahead.begin(times(2))
         assert ahead.results() == {}
 
 
 def test_a_damaged_object_that_was_not_begun_ahead_is_compiled_after_all(folder: Path) -> None:
     key(2)
-    with jit.BackgroundCompilation() as ahead:
+    with BackgroundCompilation() as ahead:
         ahead.begin(times(2))
         for entry in folder.iterdir():
             entry.write_bytes(b"damaged")

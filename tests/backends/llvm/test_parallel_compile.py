@@ -8,6 +8,7 @@ import pytest
 from forked_programs import run_forked
 
 from dualflow.backends.llvm.runtime import compiler, parallel_compile
+from dualflow.backends.llvm.runtime.background_compile import compilation
 from dualflow.core.errors import InternalError
 
 
@@ -70,18 +71,18 @@ def test_code_is_compiled_after_the_threads_that_compiled_before_have_ended() ->
 
 
 def test_modules_may_be_added_one_by_one() -> None:
-    with compiler.compilation(128) as compilation:
+    with compilation(128) as queue:
         for text in TEXTS:
-            compilation.add(text)
-        modules = compilation.results()
+            queue.add(text)
+        modules = queue.results()
     assert [code.code for code in modules] == codes(TEXTS)
 
 
 def test_an_abandoned_compile_leaves_no_thread_and_the_compiler_usable() -> None:
     before = set(threading.enumerate())
-    with compiler.compilation(128) as compilation:
+    with compilation(128) as queue:
         for text in TEXTS:
-            compilation.add(text)
+            queue.add(text)
     assert set(threading.enumerate()) <= before
     assert codes(TEXTS[:3]) == [compiler.build(text, 128).code for text in TEXTS[:3]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED
 from dualflow.backends.llvm.runtime.llvm_access import llvm_lock
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.llvm_version_check import require_llvm
-from dualflow.backends.llvm.runtime.parallel_compile import MAX_THREADS, CompileQueue, ObjectCode, threads_for
+from dualflow.backends.llvm.runtime.parallel_compile import Compile, CompileQueue, ObjectCode, threads_for
 from dualflow.core.errors import InternalError
 
 PASSES = (
@@ -51,7 +51,8 @@ def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
     """Compile modules as :func:`build` does, in parallel."""
     # long texts first, so that no thread ends with one
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-    with compilation(vector_bits, threads_for(len(texts))) as queue:
+    threads = threads_for(len(texts))
+    with llvm_lock(), CompileQueue(lambda: compiler_of_thread(vector_bits), threads) as queue:
         for i in order:
             queue.add(texts[i])
         objects = dict(zip(order, queue.results(), strict=True))
@@ -59,29 +60,22 @@ def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
 
 
 @contextlib.contextmanager
-def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[CompileQueue]:
-    """A compilation to which modules can be added; holds LLVM's lock until the block ends.
-
-    Its results raise InternalError for text that LLVM rejects.
-    """
-    with (
-        llvm_lock(),
-        _borrowed(vector_bits) as borrow,
-        CompileQueue(lambda: partial(_build, borrow()), threads_for(threads)) as queue,
-    ):
-        yield queue
+def compiler_of_thread(vector_bits: int) -> Iterator[Compile]:
+    """A function that compiles as :func:`build` does, for one thread, while a thread holds LLVM's lock."""
+    with _borrowed(vector_bits) as machine:
+        yield partial(_build, machine)
 
 
 def optimised(text: str, vector_bits: int) -> str:
     """The IR after LLVM's passes."""
-    with llvm_lock(), _borrowed(vector_bits) as borrow:
-        return _optimised(text, borrow())
+    with llvm_lock(), _borrowed(vector_bits) as machine:
+        return _optimised(text, machine)
 
 
 def assembly(text: str, vector_bits: int) -> str:
     """The machine code as assembly text."""
-    with llvm_lock(), _borrowed(vector_bits) as borrow:
-        return _assembly(text, borrow())
+    with llvm_lock(), _borrowed(vector_bits) as machine:
+        return _assembly(text, machine)
 
 
 require_llvm()
@@ -113,23 +107,17 @@ class _Machine:
 
 
 @contextlib.contextmanager
-def _borrowed(vector_bits: int) -> Iterator[Callable[[], _Machine]]:
-    """A function that returns a machine, which no other caller gets until the block ends."""
-    borrowed: list[_Machine] = []
+def _borrowed(vector_bits: int) -> Iterator[_Machine]:
+    """A machine, which no other caller gets until the block ends."""
     free = _free_machines.setdefault(vector_bits, [])
-
-    def borrow() -> _Machine:
-        try:
-            machine = free.pop()
-        except IndexError:  # other threads borrow meanwhile
-            machine = _Machine(vector_bits)
-        borrowed.append(machine)
-        return machine
-
     try:
-        yield borrow
+        machine = free.pop()
+    except IndexError:  # other threads borrow meanwhile
+        machine = _Machine(vector_bits)
+    try:
+        yield machine
     finally:
-        free += borrowed
+        free.append(machine)
 
 
 _WITH_256_BITS = ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4")

@@ -15,7 +15,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import llvmlite
 
@@ -49,6 +49,13 @@ class CompileReport(NamedTuple):
     def total_ms(self) -> float:
         """The milliseconds of all stages, without reads and writes of the cache."""
         return self.parse_ms + self.optimise_ms + self.emit_ms + self.link_ms
+
+
+class Compilation(Protocol):
+    """A compilation that is under way."""
+
+    def results(self) -> Mapping[IrSource, ObjectCode]:
+        """Its objects, when it has ended. Raises InternalError for text that LLVM rejects."""
 
 
 class Library:
@@ -128,7 +135,7 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
 
 
 def compile_sources(
-    sources: Sequence[IrSource], symbols: Mapping[str, int], background: BackgroundCompilation | None = None
+    sources: Sequence[IrSource], symbols: Mapping[str, int], background: Compilation | None = None
 ) -> Library:
     """Compile sources as :func:`compile_text` does, and link them as one library; they may call each other.
 
@@ -227,42 +234,6 @@ def _log_compiled(count: int, total: int) -> None:
     if log is not None:
         others = "" if count == total else "; the others were on disk"
         log.info("LLVM compiled %d of %d modules%s", count, total, others)
-
-
-class BackgroundCompilation:
-    """A context that compiles sources while others are emitted; skips those that are in the cache."""
-
-    def __init__(self) -> None:
-        self._stack = contextlib.ExitStack()
-        self._sources: dict[IrSource, bool] = {}
-        self._compilation: Any = None
-        self._objects: dict[IrSource, ObjectCode] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self._stack.close()
-
-    def begin(self, source: IrSource) -> None:
-        """Start to compile a source, unless it was added before or is in the cache."""
-        if source in self._sources:
-            return
-        self._sources[source] = missing = not is_on_disk(source.text)
-        if missing:
-            if self._compilation is None:
-                self._compilation = self._stack.enter_context(_compiler().compilation(target.vector_bits()))
-            self._compilation.add(source.text)
-
-    def results(self) -> dict[IrSource, ObjectCode]:
-        """The compiled objects; ends the compilation.
-
-        Raises InternalError for text that LLVM rejects.
-        """
-        if self._compilation is not None and not self._objects:
-            sources = [source for source, missing in self._sources.items() if missing]
-            self._objects.update(zip(sources, self._compilation.results(), strict=True))
-        return self._objects
 
 
 def shipped_text(name: str) -> str:

@@ -6,8 +6,10 @@ around each call of LLVM. The functions are the same in all versions that ``requ
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
@@ -17,11 +19,24 @@ from llvmlite.utils import get_library_name
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.records import NamedTuple
 
+_PATH: Final = os.path.join(os.path.dirname(llvmlite.__file__), "binding", get_library_name())
 
-def _loaded() -> Any:
-    path = os.path.join(os.path.dirname(llvmlite.__file__), "binding", get_library_name())
+
+def _load_without_python_lock() -> None:
+    """Load the library while other threads run: it takes 5 ms, in which ``ctypes.CDLL`` holds Python's lock.
+
+    Failures are left to ``ctypes.CDLL``.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # libraries of C without it
+            load = ctypes.CDLL(None).dlopen
+            load.restype, load.argtypes = ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_int]
+            load(os.fsencode(_PATH), os.RTLD_NOW | os.RTLD_LOCAL)
+
+
+def _loaded(kind: type[ctypes.CDLL]) -> Any:
     try:
-        return ctypes.CDLL(path)
+        return kind(_PATH)
     except OSError as error:
         raise FailedPreconditionError(
             f"llvmlite {llvmlite.__version__} is installed here, but its library can't be loaded: {error}. "
@@ -41,35 +56,40 @@ _OUT_STRING = ctypes.POINTER(ctypes.c_char_p)
 
 _RUNS_OF_A_BUILDER: Final = 64
 
-_library: Final = _loaded()
-_typed(_library, ctypes.c_uint, (), ["GetVersionInfo"])
-_typed(_library, None, (), ["InitializeNativeTarget", "InitializeNativeAsmPrinter"])
-_typed(_library, None, (_OUT_STRING,), ["GetProcessTriple", "GetHostCPUName"])
-_typed(_library, _INT, (_OUT_STRING,), ["GetHostCPUFeatures"])
-_typed(_library, None, (_POINTER,), ["DisposeString", "DisposeMemoryBuffer"])
-_typed(_library, None, (_POINTER,), ["ContextDispose", "DisposeModule"])
-_typed(_library, _POINTER, (_TEXT, _OUT_STRING), ["GetTargetFromTriple"])
+_load_without_python_lock()
+_library: Final = _loaded(ctypes.CDLL)
+"""The functions that take long: other threads run meanwhile."""
+_typed(_library, _POINTER, (_POINTER, _TEXT, _OUT_STRING), ["ParseAssembly"])
+_typed(_library, None, (_POINTER, _POINTER, _POINTER), ["RunNewModulePassManager"])
+_typed(_library, None, (_POINTER, _OUT_STRING), ["PrintModuleToString"])
+_typed(_library, _POINTER, (_POINTER, _POINTER, _INT, _OUT_STRING), ["TargetMachineEmitToMemory"])
+
+_short: Final = _loaded(ctypes.PyDLL)
+"""Functions that keep Python's lock: after each of them, a thread would wait for another to release it."""
+_typed(_short, ctypes.c_uint, (), ["GetVersionInfo"])
+_typed(_short, None, (), ["InitializeNativeTarget", "InitializeNativeAsmPrinter"])
+_typed(_short, None, (_OUT_STRING,), ["GetProcessTriple", "GetHostCPUName"])
+_typed(_short, _INT, (_OUT_STRING,), ["GetHostCPUFeatures"])
+_typed(_short, None, (_POINTER,), ["DisposeString", "DisposeMemoryBuffer"])
+_typed(_short, None, (_POINTER,), ["ContextDispose", "DisposeModule"])
+_typed(_short, _POINTER, (_TEXT, _OUT_STRING), ["GetTargetFromTriple"])
 _typed(
-    _library,
+    _short,
     _POINTER,
     (_POINTER, _TEXT, _TEXT, _TEXT, _INT, _TEXT, _TEXT, _INT, _INT, _TEXT),
     ["CreateTargetMachine"],
 )
 _typed(
-    _library,
+    _short,
     _POINTER,
     (),
     ["ContextCreate", "CreateNewModulePassManager", "CreatePipelineTuningOptions"],
 )
-_typed(_library, _POINTER, (_POINTER, _POINTER), ["CreatePassBuilder"])
-_typed(_library, None, (_POINTER,), ["DisposePassBuilder"])
-_typed(_library, None, (_POINTER, _POINTER, _POINTER), ["RunNewModulePassManager"])
-_typed(_library, _POINTER, (_POINTER, _TEXT, _OUT_STRING), ["ParseAssembly"])
-_typed(_library, ctypes.c_bool, (_POINTER, _OUT_STRING), ["VerifyModule"])
-_typed(_library, None, (_POINTER, _OUT_STRING), ["PrintModuleToString"])
-_typed(_library, _POINTER, (_POINTER, _POINTER, _INT, _OUT_STRING), ["TargetMachineEmitToMemory"])
-_typed(_library, _POINTER, (_POINTER,), ["GetBufferStart"])
-_typed(_library, _SIZE, (_POINTER,), ["GetBufferSize"])
+_typed(_short, _POINTER, (_POINTER, _POINTER), ["CreatePassBuilder"])
+_typed(_short, None, (_POINTER,), ["DisposePassBuilder"])
+_typed(_short, ctypes.c_bool, (_POINTER, _OUT_STRING), ["VerifyModule"])
+_typed(_short, _POINTER, (_POINTER,), ["GetBufferStart"])
+_typed(_short, _SIZE, (_POINTER,), ["GetBufferSize"])
 
 
 class _OutString:
@@ -85,7 +105,7 @@ class _OutString:
         """The text, which is freed; empty if there is none."""
         text = (self._pointer.value or b"").decode(errors="replace")
         if self._pointer:
-            _library.LLVMPY_DisposeString(self._pointer)
+            _short.LLVMPY_DisposeString(self._pointer)
             self._pointer.value = None
         return text
 
@@ -96,34 +116,34 @@ def version() -> tuple[int, ...]:
     >>> len(version())
     3
     """
-    packed = _library.LLVMPY_GetVersionInfo()
+    packed = _short.LLVMPY_GetVersionInfo()
     return (packed >> 16 & 0xFF, packed >> 8 & 0xFF, packed & 0xFF)
 
 
 def initialize() -> None:
     """Initialize LLVM for this processor; idempotent."""
-    _library.LLVMPY_InitializeNativeTarget()
-    _library.LLVMPY_InitializeNativeAsmPrinter()
+    _short.LLVMPY_InitializeNativeTarget()
+    _short.LLVMPY_InitializeNativeAsmPrinter()
 
 
 def process_triple() -> str:
     """The name of this system and kind of processor, such as ``"x86_64-unknown-linux-gnu"``."""
     message = _OutString()
-    _library.LLVMPY_GetProcessTriple(message.argument)
+    _short.LLVMPY_GetProcessTriple(message.argument)
     return message.take()
 
 
 def processor() -> str:
     """LLVM's name of this processor, such as ``"znver4"``."""
     message = _OutString()
-    _library.LLVMPY_GetHostCPUName(message.argument)
+    _short.LLVMPY_GetHostCPUName(message.argument)
     return message.take()
 
 
 def processor_features() -> str:
     """The extensions that this processor has (``+avx2``) and lacks (``-avx512f``), sorted by name."""
     message = _OutString()
-    _library.LLVMPY_GetHostCPUFeatures(message.argument)
+    _short.LLVMPY_GetHostCPUFeatures(message.argument)
     return ",".join(sorted(filter(None, message.take().split(",")), key=lambda word: word[1:]))
 
 
@@ -136,11 +156,11 @@ class Target(NamedTuple):
     def create(cls, triple: str, cpu: str, features: str, level: int, relocation: str, model: str) -> Self:
         """A generator of code for this process; ``level`` is its optimization level, 0 to 3."""
         message = _OutString()
-        target = _library.LLVMPY_GetTargetFromTriple(triple.encode(), message.argument)
+        target = _short.LLVMPY_GetTargetFromTriple(triple.encode(), message.argument)
         if not target:
             raise RuntimeError(message.take())
         names = triple.encode(), cpu.encode(), features.encode()
-        pointer = _library.LLVMPY_CreateTargetMachine(
+        pointer = _short.LLVMPY_CreateTargetMachine(
             target, *names, level, relocation.encode(), model.encode(), False, True, b""
         )
         if not pointer:
@@ -156,10 +176,10 @@ class Target(NamedTuple):
         if not buffer:
             raise RuntimeError(message.take() or "no reason was reported")
         try:
-            size = _library.LLVMPY_GetBufferSize(buffer)
-            return ctypes.string_at(_library.LLVMPY_GetBufferStart(buffer), size)
+            size = _short.LLVMPY_GetBufferSize(buffer)
+            return ctypes.string_at(_short.LLVMPY_GetBufferStart(buffer), size)
         finally:
-            _library.LLVMPY_DisposeMemoryBuffer(buffer)
+            _short.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 class Passes:
@@ -179,12 +199,12 @@ class Passes:
 
     def __init__(self, target: Target, names: Iterable[str]) -> None:
         self._target = target
-        self._manager = _library.LLVMPY_CreateNewModulePassManager()
+        self._manager = _short.LLVMPY_CreateNewModulePassManager()
         for name in names:
-            add = getattr(_library, f"LLVMPY_module_Add{name}Pass")
+            add = getattr(_short, f"LLVMPY_module_Add{name}Pass")
             add.restype, add.argtypes = None, [_POINTER]
             add(self._manager)
-        self._options = _library.LLVMPY_CreatePipelineTuningOptions()
+        self._options = _short.LLVMPY_CreatePipelineTuningOptions()
         self._builder: int | None = None
         self._runs = 0
 
@@ -197,9 +217,9 @@ class Passes:
 
     def _replace_builder(self) -> None:
         previous, self._runs = self._builder, 0
-        self._builder = _library.LLVMPY_CreatePassBuilder(self._target.pointer, self._options)
+        self._builder = _short.LLVMPY_CreatePassBuilder(self._target.pointer, self._options)
         if previous is not None:
-            _library.LLVMPY_DisposePassBuilder(previous)
+            _short.LLVMPY_DisposePassBuilder(previous)
 
 
 class ParsedModule:
@@ -213,10 +233,10 @@ class ParsedModule:
     def __init__(self, text: str) -> None:
         self.has_optnone = "optnone" in text
         # A separate context: the global one would never free types and constants.
-        self._context = _library.LLVMPY_ContextCreate()
+        self._context = _short.LLVMPY_ContextCreate()
         message = _OutString()
         self.pointer = _library.LLVMPY_ParseAssembly(self._context, text.encode(), message.argument)
-        invalid = not self.pointer or _library.LLVMPY_VerifyModule(self.pointer, message.argument)
+        invalid = not self.pointer or _short.LLVMPY_VerifyModule(self.pointer, message.argument)
         reason = message.take()
         if invalid:
             self.close()
@@ -225,9 +245,9 @@ class ParsedModule:
     def close(self) -> None:
         """Free the memory."""
         if self.pointer:
-            _library.LLVMPY_DisposeModule(self.pointer)
+            _short.LLVMPY_DisposeModule(self.pointer)
         if self._context:
-            _library.LLVMPY_ContextDispose(self._context)
+            _short.LLVMPY_ContextDispose(self._context)
         self.pointer = self._context = None
 
     def __enter__(self) -> Self:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from queue import Empty, SimpleQueue
 from typing import Self
 
@@ -43,11 +44,11 @@ class CompileQueue:
     The caller's thread compiles too once it calls ``results``.
 
     Args:
-        new_compiler: returns a function that compiles, for each thread.
+        new_compiler: returns a context with a function that compiles, for each thread.
         threads: the maximum number of threads, the caller's included.
     """
 
-    def __init__(self, new_compiler: Callable[[], Compile], threads: int) -> None:
+    def __init__(self, new_compiler: Callable[[], AbstractContextManager[Compile]], threads: int) -> None:
         self._new_compiler, self._threads = new_compiler, threads
         self._pending: SimpleQueue[tuple[int, str] | None] = SimpleQueue()
         self._results: dict[int, ObjectCode | Exception] = {}
@@ -97,10 +98,11 @@ class CompileQueue:
 
     def _work(self) -> None:
         compiles: Compile | None = None
-        while (job := self._pending.get()) is not None:
-            number, text = job
-            try:
-                compiles = compiles or self._new_compiler()
-                self._results[number] = compiles(text)
-            except Exception as error:
-                self._results[number] = error
+        with contextlib.ExitStack() as stack:
+            while (job := self._pending.get()) is not None:
+                number, text = job
+                try:
+                    compiles = compiles or stack.enter_context(self._new_compiler())
+                    self._results[number] = compiles(text)
+                except Exception as error:
+                    self._results[number] = error

@@ -125,7 +125,7 @@ def _machine() -> str:
     return _MACHINES[os.uname().machine] if available() else _ELSEWHERE
 
 
-def pool(background: jit.BackgroundCompilation | None = None) -> Pool:
+def pool(background: jit.Compilation | None = None) -> Pool:
     """The pool of this process, created by the first call; the first parallel loop starts its workers.
 
     ``background`` may be compiling its code already.
@@ -136,7 +136,7 @@ def pool(background: jit.BackgroundCompilation | None = None) -> Pool:
         return _shared[0]
 
 
-def create_pool(workers: int, background: jit.BackgroundCompilation | None = None) -> Pool:
+def create_pool(workers: int, background: jit.Compilation | None = None) -> Pool:
     """A new pool with its own workers, which run until the process exits."""
     process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
     # Without workers none of these is called; functions that the platform lacks are bound to abort.
