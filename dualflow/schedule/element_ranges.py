@@ -17,7 +17,7 @@ from dualflow.sizes.symbolic_sizes import SymInt, bounds
 class ElementRange(NamedTuple):
     """The elements ``first`` to ``last`` of a buffer, each of ``size`` bytes.
 
-    ``counts`` are dynamic sizes; if one of them is 0, there are no elements.
+    ``counts`` are dynamic sizes; unless each is at least 1, there are no elements.
     """
 
     buffer: int

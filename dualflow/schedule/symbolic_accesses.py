@@ -78,10 +78,18 @@ def _grouped(
 
 
 def _extremes(index: Index, values: Sequence[int]) -> tuple[int, int]:
-    """The smallest and the largest index of an access."""
+    """The smallest and the largest index of an access, which has at least one iteration of each loop.
+
+    So a stride that is the trip count of one of its loops, such as that of rows of partial results, is
+    positive, even if the bounds of the sizes in it are unknown.
+    """
     first = last = 0 if index.offset is None else values[index.offset]
+    trip_counts = {values[loop] for loop in index.loops}
     for stride, count in index.terms:
-        before, after = distances(values[stride], values[count])
+        if values[stride] in trip_counts:
+            before, after = 0, values[stride] * (values[count] - 1)
+        else:
+            before, after = distances(values[stride], values[count])
         first, last = first + before, last + after
     return first, last
 

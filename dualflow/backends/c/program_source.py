@@ -157,7 +157,7 @@ class CProgram:
         assert nbytes is not None, "all sizes are computed before the program runs"
         text = self.sizes.text
         inside = f"({text(span.nbytes)} <= {text(nbytes)} && {text(span.first)} >= 0)"
-        return " || ".join([inside, *(f"{self.sizes.text(count)} == 0" for count in span.counts)])
+        return " || ".join([inside, *(f"{self.sizes.text(count)} < 1" for count in span.counts)])
 
     # Buffers
 

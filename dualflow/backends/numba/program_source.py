@@ -214,7 +214,7 @@ class ProgramSource(CallWriter):
         nbytes, text = self.context.bounds.nbytes[span.buffer], self.context.sizes.text
         assert nbytes is not None, "all sizes are computed before the program runs"
         inside = f"{text(span.nbytes)} <= {text(nbytes)} and {text(span.first)} >= 0"
-        return " or ".join([inside, *(f"{text(count)} == 0" for count in span.counts)])
+        return " or ".join([inside, *(f"{text(count)} < 1" for count in span.counts)])
 
     # Calls
 

@@ -180,7 +180,7 @@ class OpenCLExecutable:
 
     def _is_within(self, elements: ElementRange, sizes: Mapping[SizeFactor, int]) -> bool:
         """Whether there are no elements, or all of them are in their buffer."""
-        if any(evaluate_size(count, sizes) == 0 for count in elements.counts):
+        if any(evaluate_size(count, sizes) < 1 for count in elements.counts):
             return True
         nbytes = self.program.bounds.nbytes[elements.buffer]
         assert nbytes is not None, "all sizes are computed before the program runs"

@@ -67,6 +67,13 @@ def test_a_dynamic_batch():
         assert there_and_back(df.ones([rows, 12])).numpy().tolist() == [[1, 1] + [2] * 8 + [1, 1]] * rows
 
 
+def test_the_number_and_the_length_of_frames_are_dynamic():
+    f = df.function(lambda x: overlap_and_add(x, 1), input_signature=[df.TensorSpec([None, None])])
+    for shape in ((2, 200), (129, 1), (0, 3), (3, 0), (0, 0)):
+        x = df.ones(shape)
+        np.testing.assert_array_equal(f(x), overlap_and_add(x, 1))
+
+
 def test_gradients_go_back_to_every_frame(mode):
     def gradient(x):
         with df.GradientTape() as tape:
