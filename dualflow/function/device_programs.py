@@ -12,6 +12,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, Final
 
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.device_tensor import DeviceStorage
 from dualflow.eager.kernel_slot import Computation, computation_name
@@ -22,7 +23,6 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.eager_kernels import is_plain, remember
 from dualflow.function.options import DEVICE_CODE, compile_options
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.record import Op

@@ -21,6 +21,7 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, of_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -31,7 +32,6 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.lazy_backends import any_length
 from dualflow.function.options import compile_options, eager_kernels_on, without_eager_kernels
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.pipeline import optimise

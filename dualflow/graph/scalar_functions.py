@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dualflow.core.dtypes import DType, int64
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.records import NamedTuple
-from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.fused import reduction_kind_of
 from dualflow.graph.ir import Node
 from dualflow.ops.op_kinds import Elementwise, Reduce

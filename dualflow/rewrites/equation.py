@@ -14,9 +14,9 @@ from typing import Any, Final, overload
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.pipeline import SIMPLIFICATIONS, optimise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from dualflow.graph.exact_equality import exact_attrs
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.graph.fused import IterationSpace
 from dualflow.graph.ir import Graph
 from dualflow.schedule.kernel import Argument, KernelLaunch

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType
-from dualflow.graph.exact_equality import exact
+from dualflow.core.exact_equality import exact
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction
 from dualflow.schedule import kernel_statements

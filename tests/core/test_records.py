@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from dualflow.core import records
-from dualflow.graph.exact_equality import exact
+from dualflow.core.exact_equality import exact
 
 T = TypeVar("T")
 

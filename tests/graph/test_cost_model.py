@@ -26,7 +26,7 @@ NO_FIGURES = {
     "graph.column_reductions.MAX_COLUMNS": "fixes the order of sums",
     "graph.encoding.MAX_CONSTANT_BYTES": "bounds what is encoded",
     "graph.encoding._FORMAT": "is a version of marshal",
-    "graph.exact_equality._COMPARED_BYTES": "bounds what is compared",
+    "core.exact_equality._COMPARED_BYTES": "bounds what is compared",
     "graph.options.STACK_BYTES": "bounds the memory of stacks",
     "graph.literals.INLINE": "of a text",
     "graph.literals._EDGE": "of a text",

@@ -12,6 +12,7 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.exact_equality import exact
 from dualflow.core.records import NamedTuple, dataclass, replace
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
@@ -19,7 +20,6 @@ from dualflow.core.tree import Keys, Structure, consists_of, flatten, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.match_structure import as_tensor, match_structure
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, static_leaf, variable_leaf
-from dualflow.graph.exact_equality import exact
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

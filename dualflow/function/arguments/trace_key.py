@@ -14,9 +14,9 @@ from typing import Any, Final
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError
+from dualflow.core.exact_equality import exact
 from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.exact_equality import exact
 
 _PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, range, type(None), DType, type(...)})
 _CONTAINERS: Final = (tuple, frozenset)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
+from dualflow.core.exact_equality import float_bits
 from dualflow.core.records import NamedTuple
-from dualflow.graph.exact_equality import float_bits
 
 
 class Refusal(Enum):

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.calls.control_flow_inference import NO_VALUES, ControlFlowInference
@@ -22,7 +23,6 @@ from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph import origin
 from dualflow.graph.error_notes import note_place
-from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import (
     BIND_SIZE,

@@ -13,10 +13,10 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.exact_equality import exact
 from dualflow.core.records import NamedTuple
 from dualflow.core.warning import warn_user
 from dualflow.function.errors import CapturedValueWarning
-from dualflow.graph.exact_equality import exact
 from dualflow.graph.ir import Origin
 
 _PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})

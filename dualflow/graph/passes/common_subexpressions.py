@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dualflow.graph.exact_equality import exact_attrs
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.rewrite import Make, Replacement, rewrite
 

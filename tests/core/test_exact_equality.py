@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualflow.graph.exact_equality import exact
+from dualflow.core.exact_equality import exact
 
 scalars = st.one_of(st.booleans(), st.integers(-3, 3), st.floats(), st.complex_numbers(), st.text(max_size=2))
 values = st.recursive(scalars, lambda v: st.tuples(v, v), max_leaves=4)
