@@ -7,7 +7,6 @@ leaving makes one without it current.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
@@ -18,13 +17,12 @@ from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, En
 from dualflow.core.errors import DTypeError
 from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.core.warning import called_by_user, warn_user
+from dualflow.eager.backward_cache import gradients_of_groups
 from dualflow.eager.engine import convert_operands, is_promoted, is_promoted_pair, needs_float
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.gradient.colocation import colocated
-from dualflow.gradient.sweep import Record, sweep
-from dualflow.ops.arithmetic import add
-from dualflow.ops.complex_numbers import conj
+from dualflow.gradient.sweep import Record
 from dualflow.ops.conversion import identity
 from dualflow.ops.record import Op
 
@@ -274,19 +272,8 @@ def gradients(
         for s in sources
     ]
     records = tape.records[:] if keep else tape.records
-    cotangents = [conj(w) if w.dtype.is_complex else w for w in weights]
-    source_cotangents = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
-    return [_gradient([next(source_cotangents) for _ in group]) for group in groups]
+    return gradients_of_groups(records, targets, weights, groups)
 
 
 def _is_variable(x: Any) -> bool:
     return isinstance(x, AbstractVariable)
-
-
-def _gradient(cotangents: list[Any]) -> Any:
-    """The sum of cotangents, conjugated as TensorFlow's gradients are."""
-    parts = [c for c in cotangents if c is not None]
-    if not parts:
-        return None
-    total = functools.reduce(add, parts)
-    return conj(total) if total.dtype.is_complex else total

@@ -41,6 +41,7 @@ CACHES = {
     "backends.llvm.text.values": ("_counted",),
     "backends.llvm.window_sum_kernels": ("routine",),
     "backends.llvm.kernel_texts": ("_cached",),
+    "eager.backward_cache": ("_programs",),
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),
     "function.autograph.plain_functions": ("_callees",),
@@ -379,12 +380,29 @@ def long_chain(factor: float) -> Any:
     return df.function(chain, autograph=False)
 
 
+def gradient_of(
+    function: Callable[..., Any], size: int = 3, *, dtype: str = "f4", source: int = 0
+) -> Callable[[], Any]:
+    """A call that computes the gradient of a function of two square matrices for one of them."""
+
+    def call() -> Any:
+        x = normal(size, size, dtype=dtype)
+        inputs = [x, x + x]
+        with df.GradientTape() as tape:
+            tape.watch(inputs)
+            target = function(*inputs)
+        return tape.gradient(target, inputs[source])
+
+    return call
+
+
 def drawn_numbers(count: int) -> Any:
     df.random.set_seed(3)
     return df.random.normal([count])
 
 
 KERNELS, WRITTEN = "function.eager_kernels", "backends.llvm.kernel_texts"
+BACKWARD = "eager.backward_cache"
 X, Y = normal(33_000), normal(33_010)
 MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]]] = {
     "the op": (KERNELS, "_runs", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
@@ -431,6 +449,34 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]
     "axes of one element": (
         *(KERNELS, "_shared_kernels", without(3)),
         [lambda n=n, m=m: df.nn.softmax(normal(n, m)) for n, m in ((33_000, 1), (33_001, 1), (190, 180))],
+    ),
+    "ops of a tape": (
+        *(BACKWARD, "_programs", without(0)),
+        [gradient_of(lambda x, y: df.sin(x)), gradient_of(lambda x, y: df.cos(x))],
+    ),
+    "attributes of the ops of a tape": (
+        *(BACKWARD, "_programs", lambda key: (key[0][::2], *key[1:])),
+        [gradient_of(lambda x, y, axis=axis: df.reduce_max(x, axis)) for axis in (0, 1)],
+    ),
+    "inputs of the ops of a tape": (
+        *(BACKWARD, "_programs", without(1)),
+        [gradient_of(lambda x, y: df.sin(x) - x), gradient_of(lambda x, y: x - df.sin(x))],
+    ),
+    "shapes of a tape": (
+        *(BACKWARD, "_programs", without(2)),
+        [gradient_of(lambda x, y: df.reduce_sum(x), n) for n in (3, 4)],
+    ),
+    "dtypes of a tape": (
+        *(BACKWARD, "_programs", without(3)),
+        [gradient_of(lambda x, y: df.math.erf(x), dtype=dtype) for dtype in ("f4", "f8")],
+    ),
+    "targets of a tape": (
+        *(BACKWARD, "_programs", without(4)),
+        [gradient_of(lambda x, y, i=i: (df.sin(x), df.exp(x))[i]) for i in (0, 1)],
+    ),
+    "sources of a tape": (
+        *(BACKWARD, "_programs", without(5)),
+        [gradient_of(lambda x, y: x * x * y, source=i) for i in (0, 1)],
     ),
     "structure of a kernel": (WRITTEN, "_cached", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
     "literals of a large kernel": (

@@ -1,0 +1,227 @@
+"""The gradients of a tape, by the backward program of earlier tapes with the same structure.
+
+The structure is all that a backward pass depends on but values: the ops, their attributes, which value each
+input is, the dtypes and shapes of the values that no op of the tape computes, targets and sources.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Sequence
+from marshal import dumps
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.exact_equality import exact_attrs
+from dualflow.core.records import NamedTuple
+from dualflow.eager.backward_program import BackwardProgram, BackwardTrace, has_fixed_rules, spec_of
+from dualflow.eager.engine import EagerEngine
+from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.gradient.sweep import Record, sweep
+from dualflow.ops.arithmetic import add
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.record import Op
+
+_MAX_RECORDS: Final = 4096
+"""The number of records of the longest tape that has a program."""
+_MAX_PROGRAMS: Final = 256
+_NO_PROGRAM: Final = object()
+"""The entry of a structure whose backward pass can't be traced."""
+_programs: Final[dict[Hashable, Any]] = {}
+"""The program of each structure; None if it has occurred once."""
+
+
+_UNKNOWN: Final = object()
+
+Groups = Sequence[Sequence[Any]]
+"""For each source, the tensors whose cotangents add up to its gradient."""
+
+
+class _Pass(NamedTuple):
+    """A backward pass: its structure, and its operands.
+
+    Attributes:
+        key: the structure.
+        operands: the tensors of the tape, then the targets that it has not computed, and the weights.
+        numbers: the number of each operand that is no weight, by its id.
+        weights: the numbers of the weights.
+    """
+
+    key: Hashable
+    operands: list[EagerTensor]
+    numbers: dict[int, int]
+    weights: list[int]
+
+
+def gradients_of_groups(
+    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+) -> list[Any]:
+    """The gradient of the weighted targets for each source; None if the targets don't depend on it.
+
+    The records are consumed.
+    """
+    gradients = _by_program(records, targets, weights, groups)
+    return _swept(records, targets, weights, groups) if gradients is None else gradients
+
+
+def _by_program(
+    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+) -> list[Any] | None:
+    """The gradients by a program, which consumes the records; None if there is none."""
+    if type(dispatch.current()) is not EagerEngine or len(records) > _MAX_RECORDS:
+        return None
+    eager_pass = _eager_pass(records, targets, weights, groups)
+    if eager_pass is None:
+        return None
+    program = _programs.get(eager_pass.key, _UNKNOWN)
+    if type(program) is not BackwardProgram:
+        program = _new_program(eager_pass, program, records, targets, groups)
+        if program is None:
+            return None
+    records.clear()
+    return _replayed(program, eager_pass.operands)
+
+
+def _swept(
+    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+) -> list[Any]:
+    cotangents = [conj(w) if w.dtype.is_complex else w for w in weights]
+    source_cotangents = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
+    return [_gradient([next(source_cotangents) for _ in group]) for group in groups]
+
+
+def _gradient(cotangents: list[Any]) -> Any:
+    """The sum of cotangents, conjugated as TensorFlow's gradients are."""
+    parts = [c for c in cotangents if c is not None]
+    if not parts:
+        return None
+    total = functools.reduce(add, parts)
+    return conj(total) if total.dtype.is_complex else total
+
+
+def _eager_pass(
+    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+) -> _Pass | None:
+    """The backward pass over the records; None if one of its tensors isn't a plain eager one."""
+    ops: list[Any] = []
+    inputs_of_ops: list[int] = []
+    shapes: list[tuple[int, ...]] = []
+    dtypes: list[Any] = []
+    operands: list[EagerTensor] = []
+    numbers: dict[int, int] = {}
+    for op, inputs, outputs, attrs in records:
+        ops.append(op)
+        ops.append(_attrs_key(attrs) if attrs else None)
+        for x in inputs:
+            number = numbers.get(id(x))
+            if number is None:
+                if type(x) is not EagerTensor:
+                    return None
+                number = numbers[id(x)] = len(operands)
+                operands.append(x)
+                array = x._array
+                shapes.append(array.shape)
+                dtypes.append(array.dtype)
+            inputs_of_ops.append(number)
+        inputs_of_ops.append(-1)
+        for y in outputs:
+            if type(y) is not EagerTensor or id(y) in numbers:
+                return None
+            numbers[id(y)] = len(operands)
+            operands.append(y)
+    numbers_of_targets: list[int] = []
+    numbers_of_weights: list[int] = []
+    for target, weight in zip(targets, weights, strict=True):
+        if type(target) is not EagerTensor or type(weight) is not EagerTensor:
+            return None
+        if id(target) not in numbers:
+            numbers[id(target)] = len(operands)
+            operands.append(target)
+            shapes.append(target._array.shape)
+            dtypes.append(target._array.dtype)
+        numbers_of_targets.append(numbers[id(target)])
+        numbers_of_weights.append(len(operands))
+        operands.append(weight)
+        shapes.append(weight._array.shape)
+        dtypes.append(weight._array.dtype)
+    sources: list[int | None] = []
+    for group in groups:
+        sources += [numbers.get(id(x)) for x in group]
+        sources.append(-1)
+    key = (
+        *(tuple(ops), tuple(inputs_of_ops), tuple(shapes), tuple(dtypes)),
+        *(tuple(numbers_of_targets), tuple(sources)),
+    )
+    return _Pass(key, operands, numbers, numbers_of_weights)
+
+
+def _attrs_key(attrs: dict[str, Any]) -> Hashable:
+    """A key of attributes by type and bits: their bytes if they are numbers, strings and tuples of these."""
+    try:
+        return dumps(attrs, _WITHOUT_REFERENCES)
+    except ValueError:
+        return exact_attrs(attrs)
+
+
+_WITHOUT_REFERENCES: Final = 2
+"""The version of marshal's format in which equal objects have equal bytes."""
+
+
+def _new_program(
+    eager_pass: _Pass, cached: Any, records: list[Record], targets: Sequence[Any], groups: Groups
+) -> BackwardProgram | None:
+    """The program of a pass whose structure occurs for the second time; None for others."""
+    program = None
+    if cached is None:
+        try:
+            program = _traced(eager_pass, records, targets, groups)
+        except Exception:  # the pass is computed without a program, and raises the error of a rule
+            cached = _NO_PROGRAM
+    elif cached is _UNKNOWN:
+        if not all(has_fixed_rules(op, attrs) for op, _, _, attrs in records):
+            return None
+        cached = None
+    if len(_programs) >= _MAX_PROGRAMS:
+        for oldest in list(_programs)[: _MAX_PROGRAMS // 8]:
+            _programs.pop(oldest, None)
+    _programs[eager_pass.key] = program or cached
+    return program
+
+
+def _traced(
+    eager_pass: _Pass, records: list[Record], targets: Sequence[Any], groups: Groups
+) -> BackwardProgram:
+    """The program of a pass, by a trace of its sweep."""
+    trace = BackwardTrace([spec_of(x._array.shape, x.dtype) for x in eager_pass.operands])
+    operands = trace.operands
+    numbers = eager_pass.numbers
+
+    def unknown(tensor: Any) -> Any:
+        """The tensor of the trace; another object for a source that the tape doesn't use."""
+        number = numbers.get(id(tensor))
+        return object() if number is None else operands[number]
+
+    def record(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], attrs: dict[str, Any]) -> Record:
+        return Record(op, tuple(map(unknown, inputs)), tuple(map(unknown, outputs)), attrs)
+
+    with dispatch.using(trace):
+        gradients = _swept(
+            [record(*r) for r in records],
+            [unknown(t) for t in targets],
+            [operands[n] for n in eager_pass.weights],
+            [[unknown(x) for x in group] for group in groups],
+        )
+    return trace.program(gradients)
+
+
+def _replayed(program: BackwardProgram, operands: list[EagerTensor]) -> list[Any]:
+    """The gradients that a program computes of the operands, which it releases after their last use."""
+    tensors = {n: operands[program.operands[n]] for n in program.returned}
+    arrays: list[Array] = [operands[n]._array for n in program.operands]
+    operands.clear()
+    arrays = program.run(arrays)
+    for n in program.results:
+        if n is not None and n not in tensors:
+            tensors[n] = wrap(arrays[n])
+    return [None if n is None else tensors[n] for n in program.results]
