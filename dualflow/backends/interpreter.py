@@ -52,6 +52,8 @@ class Interpreted:
 
     __slots__ = ("__weakref__", "_has_symbolic_sizes", "graph", "inputs")
 
+    updates_in_place = False
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.inputs = GraphInputs.of(graph)

@@ -6,13 +6,15 @@ take write locks, in the order of their requests: reads return the snapshot that
 wait.
 
 While compiled code writes to a variable's buffer, a read takes a reference to the tensor and waits for the
-end: later compiled calls see the reference and don't write to its buffer. Without a GIL no buffer is
-borrowed, and every change takes a write lock.
+end: later compiled calls see the reference and don't write to its buffer. The C fast call moves the tensor
+to the substitute slot meanwhile; other calls have a write lock that is ``in_place``. Without a GIL no buffer
+is written to, and every change takes a write lock.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +22,15 @@ from contextlib import AbstractContextManager
 from threading import Lock, get_ident
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import SharedLock, signal_safe
 from dualflow.eager.device_tensor import DeviceTensor, placed_like
 from dualflow.eager.initial_values import DeferredInitialValue, resolve_initial_values, restore_initial
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
+    GIL,
     borrowed_here,
     pop_lock,
     push_lock,
@@ -51,14 +56,16 @@ class WriteLock:
         outer: the lock of the same thread that this one interrupts.
         thread: the thread.
         compiled: whether a compiled call has taken it, which has read the variable and will write to it.
+        in_place: whether compiled code writes to the buffer of ``tensor``: reads wait until it is False.
     """
 
-    __slots__ = ("compiled", "outer", "tensor", "thread")
+    __slots__ = ("compiled", "in_place", "outer", "tensor", "thread")
     tensor: EagerTensor
 
     def __init__(self, thread: int, compiled: bool) -> None:
         self.thread = thread
         self.compiled = compiled
+        self.in_place = False
         self.outer: WriteLock | None = None
 
 
@@ -74,6 +81,7 @@ class VariableUpdate:
         compiled: whether a compiled call changes them; it would overwrite changes by an update inside it.
 
     Attributes:
+        locks: the write lock of each variable.
         running: held during the update. Ctrl-C may interrupt ``__exit__``, but this lock is released in any
             case; then the next update does what remains to be done.
 
@@ -82,13 +90,13 @@ class VariableUpdate:
             compiled call that changes the variable; or waiting would be a deadlock of two threads.
     """
 
-    __slots__ = ("_locks", "_running", "_tensors", "_thread", "_variables", "_waits")
+    __slots__ = ("_running", "_tensors", "_thread", "_variables", "_waits", "locks")
 
     def __init__(self, variables: Sequence[Any], *, compiled: bool = False) -> None:
         self._running = Lock()
         self._variables = tuple(variables)
         self._thread = get_ident()
-        self._locks = [WriteLock(self._thread, compiled) for _ in variables]
+        self.locks = [WriteLock(self._thread, compiled) for _ in variables]
         self._waits = True
         self._tensors: list[Any] = []
 
@@ -105,13 +113,26 @@ class VariableUpdate:
             if self._acquire_all():
                 break
             time.sleep(pause)
-        return self._locks
+        return self.locks
 
     def __exit__(self, *exc: object) -> None:
         self.end()
 
+    def begin_in_place(self) -> bool:
+        """Let compiled code write to the buffers of the locks' tensors: reads wait until the end.
+
+        From now on this thread may not wait for another one. Returns False, and changes nothing,
+        unless the locks have the only references to all tensors.
+        """
+        with _lock.lock:  # reads by other threads take their references under it
+            self._set_in_place(True)  # from now on, reads by signal handlers in this thread get copies
+            exclusive = _COUNTS_REFERENCES and all(map(_is_exclusive, self.locks))
+            self._set_in_place(exclusive)
+        return exclusive
+
     def end(self) -> None:
         """Commit the tensors of the locks to the variables, and release the locks."""
+        self._set_in_place(False)  # without the lock, which a fork holds while it waits for this
         with _lock.lock:
             self._release_all()
             if self in _updates:
@@ -124,13 +145,12 @@ class VariableUpdate:
 
     def _acquire_all(self) -> bool:
         with _lock.lock:
-            for update in [update for update in _updates if not update._running.locked()]:
-                update.end()
+            _end_interrupted()
             # Compiled code doesn't borrow tensors with other references, so this update can't starve.
             self._tensors = [slot_content(v) for v in self._variables]
             if not self._is_next():
                 return False
-            for variable, lock in zip(self._variables, self._locks, strict=True):
+            for variable, lock in zip(self._variables, self.locks, strict=True):
                 if not _acquire(variable, lock):
                     self._release_all()
                     self._raise_if_deadlocked(substitute(variable))
@@ -169,8 +189,12 @@ class VariableUpdate:
                 "it Python code (a py_function) that changes the other's. Do that after the compiled call."
             )
 
+    def _set_in_place(self, value: bool) -> None:
+        for lock in self.locks:
+            lock.in_place = value
+
     def _release_all(self) -> None:
-        for variable, lock in zip(reversed(self._variables), reversed(self._locks), strict=True):
+        for variable, lock in zip(reversed(self._variables), reversed(self.locks), strict=True):
             _release(variable, lock)
 
 
@@ -284,6 +308,36 @@ _updates: Final[list[VariableUpdate]] = []
 _borrowable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 
 
+def _references(lock: WriteLock) -> tuple[int, int]:
+    """The reference counts of a lock's tensor and of its array, this function's references included."""
+    return sys.getrefcount(lock.tensor), sys.getrefcount(lock.tensor._array)
+
+
+def _only_references() -> tuple[int, int]:
+    """:func:`_references` of a lock with the only reference to its tensor."""
+    lock = WriteLock(0, compiled=False)
+    lock.tensor = wrap(np.zeros(1))
+    return _references(lock)
+
+
+_COUNTS_REFERENCES: Final = GIL and sys.implementation.name == "cpython"
+_ONLY_REFERENCES: Final = _only_references() if _COUNTS_REFERENCES else (0, 0)
+
+
+def _is_exclusive(lock: WriteLock) -> bool:
+    """Whether only ``lock`` refers to its tensor, and only that to its array, which may be written to."""
+    if type(lock.tensor) is not EagerTensor or _references(lock) != _ONLY_REFERENCES:
+        return False
+    array = lock.tensor._array
+    return type(array) is np.ndarray and array.flags.owndata and array.flags.carray
+
+
+def _end_interrupted() -> None:
+    """End the updates that a signal handler has interrupted before they ended; ``_lock`` is held."""
+    for update in [update for update in _updates if not update._running.locked()]:
+        update.end()
+
+
 def _pauses() -> Iterator[float]:
     pause = _MIN_PAUSE
     while True:
@@ -296,20 +350,35 @@ def _read(variables: Sequence[Any]) -> list[EagerTensor | None]:
     with _lock.lock:  # updates end under it, and compiled code doesn't borrow tensors referenced here
         contents = [slot_content(v) for v in variables]
         tensors = [x.tensor if type(x) is WriteLock else x for x in contents]
-    return [_finished(v, t) for v, t in zip(variables, tensors, strict=True)]
+    return [_finished(*read) for read in zip(variables, contents, tensors, strict=True)]
 
 
-def _finished(variable: Any, tensor: EagerTensor | None) -> EagerTensor | None:
-    """``tensor``, after waiting for compiled code that writes to it; a copy for Python code inside that."""
-    if tensor is None or substitute(variable) is not tensor:
+def _finished(variable: Any, content: Any, tensor: EagerTensor | None) -> EagerTensor | None:
+    """``tensor``, after waiting for compiled code that writes to it; a copy for Python code inside that.
+
+    ``content`` is the tensor, or the write lock that has it.
+    """
+    if tensor is None or not _is_written(variable, content):
         return tensor
-    if borrowed_here(variable):  # compiled code calls Python before it writes, so the value is consistent
+    if _is_of_this_thread(variable, content):  # Python runs before or after all writes: no value is torn
         return wrap(tensor._array.copy())
     for pause in _pauses():
-        if substitute(variable) is not tensor:
+        if not _is_written(variable, content):
             break
         time.sleep(pause)
+        with _lock.lock:
+            _end_interrupted()
     return tensor
+
+
+def _is_written(variable: Any, content: Any) -> bool:
+    """Whether compiled code may be writing to a variable's tensor; ``content`` is that, or a write lock."""
+    return content.in_place if type(content) is WriteLock else substitute(variable) is content
+
+
+def _is_of_this_thread(variable: Any, content: Any) -> bool:
+    """Whether this thread has the write lock ``content``, or has borrowed the variable's tensor."""
+    return content.thread == get_ident() if type(content) is WriteLock else borrowed_here(variable)
 
 
 def _acquire(variable: Any, lock: WriteLock) -> bool:
@@ -350,13 +419,14 @@ def _before_fork() -> None:
     """
     _lock.bare.acquire()
     end = time.monotonic() + _FORK_TIMEOUT
-    for variable in list(_borrowable.values()):
-        tensor = slot_content(variable)
-        _kept_for_fork.append(tensor)  # compiled code doesn't borrow tensors with other references
-        if type(tensor) is DeferredInitialValue or borrowed_here(variable):
+    contents = [(variable, slot_content(variable)) for variable in list(_borrowable.values())]
+    contents += [pair for update in _updates for pair in zip(update._variables, update.locks, strict=True)]
+    for variable, content in contents:
+        _kept_for_fork.append(content)  # compiled code doesn't borrow tensors with other references
+        if type(content) is DeferredInitialValue or _is_of_this_thread(variable, content):
             continue
         for pause in _pauses():
-            if substitute(variable) is not tensor or time.monotonic() > end:
+            if not _is_written(variable, content) or time.monotonic() > end:
                 break
             time.sleep(pause)
 

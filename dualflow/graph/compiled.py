@@ -237,6 +237,8 @@ class Compiled(Protocol):
     Attributes:
         graph: what it computes, after all passes.
         inputs: the inputs of the graph.
+        updates_in_place: whether ``run`` may write to the buffers of variables themselves: it changes nothing
+            if it fails, and no Python code runs in it between the writes.
     """
 
     @property
@@ -244,6 +246,9 @@ class Compiled(Protocol):
 
     @property
     def inputs(self) -> GraphInputs: ...
+
+    @property
+    def updates_in_place(self) -> bool: ...
 
     @property
     def parts(self) -> Sequence[PartReport]:

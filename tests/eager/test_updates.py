@@ -223,6 +223,43 @@ def test_reads_within_an_update_of_another_thread_give_the_old_value():
     assert [float(np.ravel(x)[0]) for x in reads] == [2.0, 2.0, 2.0, 2.0, -2.0, 2.0]
 
 
+def test_reads_within_an_update_in_place_wait_for_its_end():
+    v = df.Variable([1.0])
+    reads: list[float] = []
+    reader = threading.Thread(target=lambda: reads.append(float(v[0])))
+    update = VariableUpdate([v], compiled=True)
+    with update.running, update as (lock,):
+        assert update.begin_in_place()
+        references = sys.getrefcount(lock.tensor)
+        reader.start()
+        while reader.is_alive() and sys.getrefcount(lock.tensor) == references:
+            reader.join(1e-3)
+        assert reads == []
+        lock.tensor._array[0] = 2.0
+    reader.join()
+    assert reads == [2.0]
+
+
+def test_no_update_in_place_begins_while_a_value_is_referenced():
+    v, w = df.Variable([1.0]), df.Variable([1.0])
+    held = w.value()
+    update = VariableUpdate([v, w], compiled=True)
+    with update.running, update as locks:
+        assert not update.begin_in_place()
+        assert not any(lock.in_place for lock in locks)
+    del held
+
+
+def test_an_interrupted_update_in_place_does_not_block_reads():
+    """A signal handler has raised an exception at the begin of its end."""
+    v = df.Variable([1.0])
+    update = VariableUpdate([v], compiled=True)
+    with update.running:
+        update.__enter__()
+        assert update.begin_in_place()
+    together(lambda: float(v[0]))
+
+
 def test_updates_of_variables_in_any_order_come_to_an_end():
     a, b = df.Variable(0.0), df.Variable(0.0)
 

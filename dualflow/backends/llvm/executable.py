@@ -27,7 +27,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
-from dualflow.sizes.symbolic_sizes import bind_sizes
+from dualflow.sizes.symbolic_sizes import bind_sizes, is_static
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.host_step import HostStep
@@ -152,6 +152,22 @@ class Executable:
     def entry(self, name: str) -> int:
         """The address of a native part."""
         return self._functions[name]
+
+    @property
+    def is_one_native_part(self) -> bool:
+        """Whether the program is one function of machine code, without host calls."""
+        parts = self.image.parts
+        return len(parts) == 1 and parts[0].entry is not None and not self.image.temporaries
+
+    @property
+    def updates_in_place(self) -> bool:
+        """Whether :meth:`run` may write to the buffers of variables, which it does last."""
+        specs = (*self.inputs.arguments, *self.inputs.capture_specs)
+        return (
+            self.is_one_native_part
+            and not self.image.computes_sizes
+            and all(is_static(specs[i].shape) for i in self.inputs.updated)
+        )
 
     def call_memory(self) -> CallMemory | GrowingCallMemory:
         """The arena of C fast calls. Once it exists, other calls don't reuse arenas."""

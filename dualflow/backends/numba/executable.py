@@ -64,6 +64,8 @@ class NumbaExecutable:
         "source",
     )
 
+    updates_in_place = False
+
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.inputs = GraphInputs.of(graph)

@@ -1,8 +1,8 @@
 """The arrays that a compiled graph reads, and those it may write to.
 
-Python code may run during a call that the interpreter makes. So such a call computes a variable's next value
-in new memory: tensors that were read before, or are read during the call, keep their values. The C fast call
-writes to a variable's own buffer instead, if reference counts show that nothing else refers to it.
+A call with Python code in it computes a variable's next value in new memory: tensors that were read before,
+or are read during the call, keep their values. Machine code without host calls, which writes to variables
+last, writes to a variable's own buffer instead if reference counts show that nothing else refers to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.eager.updates import WriteLock, values_of
+from dualflow.eager.updates import VariableUpdate, WriteLock, values_of
 
 Array = np.ndarray[Any, Any]
 
@@ -42,22 +42,33 @@ def _row_major(tensor: Any) -> Array:
     return array
 
 
-def call_arrays(
-    sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
-) -> list[Array]:
-    """The arrays of tensors and variables for one call of a compiled graph.
+def call_arrays(sources: Sequence[Any]) -> list[Array]:
+    """The arrays that a call reads: of tensors, and of variables, whose values are one atomic snapshot."""
+    return [array_of(x) for x in _with_values(list(sources))]
+
+
+def written_arrays(
+    sources: Sequence[Any], written: Sequence[int], update: VariableUpdate, *, in_place: bool
+) -> tuple[list[Array], bool]:
+    """:func:`call_arrays` for a call that writes to variables, and whether it writes to their own buffers.
 
     Args:
         sources: the tensors and variables, in the order of the graph's inputs.
-        written: the numbers of the inputs that the call writes to: their arrays are copies.
-        locks: the write lock of each of these, which has the variable's value.
-
-    The values of the other variables are read as one atomic snapshot.
+        written: the numbers of the inputs that the call writes to.
+        update: has write locks of these, in order.
+        in_place: whether the call may write to the variables' buffers if nothing else refers to them.
+            Otherwise their arrays are copies.
     """
-    arrays = [array_of(x) for x in _snapshot(sources, written, locks)]
+    tensors = list(sources)
     for i in written:
-        arrays[i] = np.array(arrays[i], order="C")
-    return arrays
+        tensors[i] = None
+    arrays: list[Any] = [None if x is None else array_of(x) for x in _with_values(tensors)]
+    del tensors
+    in_place = in_place and update.begin_in_place()  # last: reads above may wait for other threads
+    for i, lock in zip(written, update.locks, strict=True):
+        array = array_of(lock.tensor)
+        arrays[i] = array if in_place else np.array(array, order="C")
+    return arrays, in_place
 
 
 def device_values(
@@ -67,7 +78,10 @@ def device_values(
 
     They are those of :func:`call_arrays`, but the call writes to none of them.
     """
-    return [device_value(x) for x in _snapshot(sources, written, locks)]
+    tensors = list(sources)
+    for i, lock in zip(written, locks, strict=True):
+        tensors[i] = lock.tensor
+    return [device_value(x) for x in _with_values(tensors)]
 
 
 def device_value(tensor: Any) -> Array | DeviceStorage:
@@ -75,12 +89,9 @@ def device_value(tensor: Any) -> Array | DeviceStorage:
     return tensor.storage if type(tensor) is DeviceTensor else array_of(tensor)
 
 
-def _snapshot(sources: Sequence[Any], written: Sequence[int], locks: Sequence[WriteLock]) -> list[Any]:
-    """The tensors that a call reads: for locked variables the locks' tensors, for others one snapshot."""
-    tensors = list(sources)
-    for i, lock in zip(written, locks, strict=True):
-        tensors[i] = lock.tensor
-    read = [i for i, x in enumerate(tensors) if isinstance(x, AbstractVariable)]
-    for i, tensor in zip(read, values_of([tensors[i] for i in read]), strict=True):
-        tensors[i] = tensor
-    return tensors
+def _with_values(sources: list[Any]) -> list[Any]:
+    """``sources``, with the tensor of each variable instead of the variable: one snapshot of all of them."""
+    read = [i for i, x in enumerate(sources) if isinstance(x, AbstractVariable)]
+    for i, tensor in zip(read, values_of([sources[i] for i in read]), strict=True):
+        sources[i] = tensor
+    return sources

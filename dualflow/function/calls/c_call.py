@@ -61,7 +61,7 @@ def c_call(
     layout, slots = probe(EagerTensor), variable_slots(Variable)
     if layout is None or slots is None or not _is_callable_from_c(executable):
         return None
-    if not entry_code.pays(layout.tuple_items, _updated_bytes(executable)):
+    if not entry_code.pays(layout.tuple_items):
         return postponed
     return builtin(layout, _descriptor(executable, form, pack, fail, slots), refuse)
 
@@ -71,10 +71,7 @@ def _is_callable_from_c(executable: Executable) -> bool:
     inputs, image = executable.inputs, executable.image
     tensors = [c.source for c in inputs.captures if not c.variable]
     return (
-        # one native function, and no host calls with arrays of their own
-        len(image.parts) == 1
-        and image.parts[0].entry is not None
-        and not image.temporaries
+        executable.is_one_native_part
         # each call needs a parameter table of its own where it computes sizes
         and (not image.computes_sizes or image.standalone is not None)
         and (not image.sized_by_arguments or _fits_on_stack(image))
@@ -83,12 +80,6 @@ def _is_callable_from_c(executable: Executable) -> bool:
         and all(is_static(spec.shape) for spec in inputs.capture_specs)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
-
-
-def _updated_bytes(executable: Executable) -> int:
-    """The size of the captured variables that a call updates."""
-    inputs = executable.inputs
-    return sum(inputs.capture_specs[i - len(inputs.arguments)].nbytes for i in inputs.updated)
 
 
 def _fits_on_stack(image: ProgramImage) -> bool:

@@ -14,8 +14,8 @@ from dualflow.core.spans import span
 from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor, on_device
 from dualflow.eager.placement import BLOCK_DEVICE, PLACEMENT_LOG
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.eager.updates import VariableUpdate, WriteLock, commit, tensor_of
-from dualflow.function.calls.array_ownership import call_arrays, device_values
+from dualflow.eager.updates import VariableUpdate, commit, tensor_of
+from dualflow.function.calls.array_ownership import call_arrays, device_values, written_arrays
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.effect_log import EffectLog
 
@@ -109,12 +109,12 @@ def execute(
     inputs, written = (*arguments, *sources.captured), sources.written
     run: Callable[..., tuple[Any, ...]] = _run_on_device if device else _run
     effect_log = None if history is None else history.effect_log()
-    update = VariableUpdate([inputs[i] for i in written], compiled=True)
     try:
         if not written:
-            return run(compiled, inputs, (), (), effect_log)
-        with update.running, update as locks:
-            return run(compiled, inputs, written, locks, effect_log)
+            return run(compiled, inputs, (), None, effect_log)
+        update = VariableUpdate([inputs[i] for i in written], compiled=True)
+        with update.running, update:
+            return run(compiled, inputs, written, update, effect_log)
     except BaseException as error:
         if history is None or effect_log is None:
             raise
@@ -126,14 +126,18 @@ def _run(
     compiled: Compiled,
     inputs: Sequence[Any],
     written: Sequence[int],
-    locks: Sequence[WriteLock],
+    update: VariableUpdate | None,
     effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
-    """The outputs of one call; commits the new values of all variables at once, or of none after an error."""
-    arrays = call_arrays(inputs, written, locks)
+    """The outputs of one call; all variables get their new values, or none does after an error."""
+    if update is None:
+        arrays, in_place = call_arrays(inputs), False
+    else:
+        arrays, in_place = written_arrays(inputs, written, update, in_place=compiled.updates_in_place)
     with span("kernels", compiled.inputs.name):
         results = tuple([wrap(a) for a in compiled.run(arrays, effect_log)])
-    commit(locks, [wrap(arrays[i]) for i in written])
+    if update is not None and not in_place:
+        commit(update.locks, [wrap(arrays[i]) for i in written])
     if effect_log is not None:
         effect_log.end()
     return results
@@ -143,10 +147,11 @@ def _run_on_device(
     compiled: DeviceExecutable,
     inputs: Sequence[Any],
     written: Sequence[int],
-    locks: Sequence[WriteLock],
+    update: VariableUpdate | None,
     effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
-    """As :func:`_update`, but each variable's new value stays on the variable's device."""
+    """As :func:`_run`, but each variable's new value stays on the variable's device."""
+    locks = () if update is None else update.locks
     values = device_values(inputs, written, locks)
     with span("kernels", compiled.inputs.name):
         outputs, updated = device_results(compiled, values, effect_log)

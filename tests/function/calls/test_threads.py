@@ -8,13 +8,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import dualflow as df
 from dualflow.compat import v1
+from dualflow.function.calls import c_call
 
 N = 150_000
 ONES = df.ones([N])
@@ -61,6 +64,12 @@ def builtin(v: Any) -> Callable[[], object]:
     return lambda: f(ONES)
 
 
+def by_ctypes(v: Any) -> Callable[[], object]:
+    """The same without the C fast call."""
+    with mock.patch.object(c_call, "probe", return_value=None):
+        return builtin(v)
+
+
 def portable(v: Any) -> Callable[[], object]:
     """One that calls NumPy on its way."""
 
@@ -94,7 +103,7 @@ def eager(v: Any) -> Callable[[], object]:
     return lambda: v.assign_add(ONES)
 
 
-UPDATES = [builtin, portable, taped]
+UPDATES = [builtin, by_ctypes, portable, taped]
 doubled = df.function(lambda v: v * 2.0)
 READS: dict[str, Callable[[Any], Any]] = {
     "value": lambda v: v.value(),
@@ -179,10 +188,11 @@ def test_an_assigned_value_is_not_written_over():
     assert min(reads) >= 1e6
 
 
-def test_readers_are_not_starved_by_updates():
+@pytest.mark.parametrize("update", [builtin, by_ctypes])
+def test_readers_are_not_starved_by_updates(update):
     """The reader comes to an end first: the other thread goes on until then."""
     v = df.Variable(np.zeros(N, np.float32))
-    once = builtin(v)
+    once = update(v)
     ended = threading.Event()
 
     def write() -> None:
@@ -199,8 +209,9 @@ def test_readers_are_not_starved_by_updates():
     together(write, others)
 
 
+@pytest.mark.parametrize("in_c", [True, False])
 @pytest.mark.parametrize("native", [True, False])
-def test_two_variables_change_together(native):
+def test_two_variables_change_together(native, in_c):
     """What one compiled call sees of both is of one step."""
     a, b = df.Variable(np.zeros(N, np.float32)), df.Variable(np.zeros(N, np.float32))
 
@@ -214,9 +225,10 @@ def test_two_variables_change_together(native):
         largest = df.reduce_max(df.abs(a + b))
         return largest if native else df.sort(df.reshape(largest, [1]))[0]
 
-    for _ in range(3):
-        step(ONES)
-        total()
+    with nullcontext() if in_c else mock.patch.object(c_call, "probe", return_value=None):
+        for _ in range(3):
+            step(ONES)
+            total()
     sums: list[float] = []
     running = [True]
 
@@ -298,11 +310,17 @@ print(len(seen), all((t.numpy() == begun).all() for t in seen), len(errors), (v.
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
-@pytest.mark.parametrize("holding", ["None", "v.value()"], ids=["builtin", "portable"])
-def test_a_signal_handler_in_a_compiled_loop_reads_the_value_and_can_not_change_it(holding, tmp_path):
+@pytest.mark.parametrize("disabled", ["", "c_fast_call"])
+@pytest.mark.parametrize("holding", ["None", "v.value()"], ids=["in place", "copied"])
+def test_a_signal_handler_in_a_compiled_loop_reads_the_value_and_can_not_change_it(
+    holding, disabled, tmp_path
+):
     program = tmp_path / "program.py"
     program.write_text(f"holding = {holding!r}{IN_A_LOOP}")
-    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    environment = os.environ | {"DUALFLOW_DISABLE": disabled}
+    ended = subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, check=False
+    )
     assert ended.stdout == "1 True 1 True\n", ended.stderr
 
 
@@ -359,6 +377,10 @@ print(failed)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_forked_next_to_updates_has_a_whole_value():
-    ended = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("disabled", ["", "c_fast_call"])
+def test_a_child_forked_next_to_updates_has_a_whole_value(disabled):
+    environment = os.environ | {"DUALFLOW_DISABLE": disabled}
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKS], env=environment, capture_output=True, text=True, check=False
+    )
     assert ended.stdout == "0\n", ended.stderr

@@ -16,11 +16,6 @@ MIN_CALLS: Final = 50
 
 LLVM takes 30 ms, and the code saves 15 to 30 us in a call: 50 calls without it lose 1 ms.
 """
-LARGE_UPDATE: Final = 1 << 20
-"""The bytes of updated variables from which no call waits: without the code, new values take other memory.
-
-The pages of 1 MiB take 0.2 ms, so that 50 calls without the code cost a third of what compiling it does.
-"""
 _calls = itertools.count(1)
 
 _C_API = (
@@ -43,16 +38,13 @@ _C_API = (
 )
 
 
-def pays(tuple_items: int, updated_bytes: int) -> bool:
-    """Whether a call shall use the code: it is on disk, has much to do, or is one of many calls.
+def pays(tuple_items: int) -> bool:
+    """Whether a call shall use the code: it is on disk, or the call is one of many.
 
-    Each call that could use the code calls this function once, which counts them.
-
-    Args:
-        tuple_items: the offset of the first item of a tuple.
-        updated_bytes: the size of the variables that the call updates.
+    Each call that could use the code calls this function once, which counts them. ``tuple_items`` is the
+    offset of the first item of a tuple.
     """
-    return next(_calls) > MIN_CALLS or updated_bytes >= LARGE_UPDATE or _is_on_disk(tuple_items)
+    return next(_calls) > MIN_CALLS or _is_on_disk(tuple_items)
 
 
 @functools.cache
