@@ -33,6 +33,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.digest import digest
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import DType
 from dualflow.core.records import compared_fields
@@ -105,6 +106,7 @@ class _Encoder:
         self._loops: dict[int, int] = {}
         self._variables: dict[int, int] = {}
         self._specs: dict[int, tuple[TensorSpec, Any]] = {}
+        self._factors: dict[SizeFactor, Any] = {}
 
     def graph(self, graph: Graph) -> tuple[Any, ...]:
         """The encoding of a graph, or of a body."""
@@ -196,17 +198,19 @@ class _Encoder:
         return "loop", derivation, tuple([(name, self.value(getattr(spec, name))) for name in names])
 
     def size(self, size: SymInt) -> tuple[Any, ...]:
-        """The encoding of a symbolic size, as a polynomial."""
+        """The encoding of a symbolic size, as a polynomial; functions in it are digests."""
+        for factor in size.new_factors(self._factors):
+            self._factors[factor] = self._factor(factor)
         terms = [
-            (tuple([self._factor(factor) for factor in monomial]), coefficient)
+            (tuple([self._factors[factor] for factor in monomial]), coefficient)
             for monomial, coefficient in size.terms.items()
         ]
         return "size", tuple(sorted(terms, key=marshal.dumps))
 
-    def _factor(self, factor: SizeFactor) -> tuple[Any, ...]:
+    def _factor(self, factor: SizeFactor) -> Any:
         if factor.kind == "variable":
             return factor.kind, self._sizes[factor.name], factor.least
-        return factor.kind, self.items(factor.parts)
+        return digest(marshal.dumps((factor.kind, self.items(factor.parts)), _FORMAT))
 
 
 def _op(op: Op) -> tuple[str, bool]:

@@ -6,7 +6,8 @@ import bisect
 from collections.abc import Callable, Iterable, Sequence
 
 from dualflow.core.records import NamedTuple, dataclass
-from dualflow.sizes.symbolic_sizes import bounds, is_static
+from dualflow.sizes.size_functions import is_at_most
+from dualflow.sizes.symbolic_sizes import is_static
 
 ALIGNMENT = 64
 
@@ -94,10 +95,7 @@ class _ReusableRange:
 
 def holds(nbytes: int, other: int) -> bool:
     """Whether ``nbytes`` is at least ``other`` for all values of the size variables."""
-    if nbytes == other:
-        return True
-    least, _ = bounds(nbytes - other)
-    return least is not None and least >= 0
+    return nbytes == other or is_at_most(other, nbytes)
 
 
 def aligned(nbytes: int) -> int:

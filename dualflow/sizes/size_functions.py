@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 
-from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, UndecidedSize, bounds, is_less, size_function
+from dualflow.sizes.symbolic_sizes import (
+    SizeFactor,
+    SymInt,
+    bounds,
+    may_be_negative,
+    size_function,
+    size_variables,
+)
 
 
 class _Symbolic:
@@ -25,7 +34,7 @@ class _Symbolic:
 
 def substitute(value: int, by: Mapping[SizeFactor, int]) -> int:
     """``value`` with its variables replaced by other sizes, symbolic or not."""
-    if not isinstance(value, SymInt) or not any(a in by for a in value.factors()):
+    if not isinstance(value, SymInt) or size_variables(value).isdisjoint(by):
         return value
     replaced: int = value.compute(lambda factor: by.get(factor, SymInt({(factor,): 1})), _Symbolic())
     return replaced
@@ -85,8 +94,11 @@ def slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> t
     """
     low, high = (0, size) if step > 0 else (-1, size - 1)
     first, last = (low, high) if step > 0 else (high, low)
-    begin = first if start is None else smallest(largest(normalized_index(start, size), low), high)
+    unclamped = first if start is None else largest(normalized_index(start, size), low)
+    begin = first if start is None else smallest(unclamped, high)
     end = last if stop is None else smallest(largest(normalized_index(stop, size), low), high)
+    if stop is None and step > 0 and begin is not unclamped:  # so x[1:] has the size of x[:-1]
+        return begin, -(-largest(size - unclamped, 0) // step)
     distance = end - begin if step > 0 else begin - end
     count = -(-distance // abs(step))
     return begin, count if start is None or stop is None else largest(count, 0)
@@ -152,6 +164,17 @@ def less_for_all(x: int, y: int) -> bool | None:
     return False if least is not None and least >= 0 else None
 
 
+def is_at_most(x: int, y: int) -> bool:
+    """Whether bounds show that ``x <= y`` for all sizes; of maxima and minima, by those of their operands."""
+    if less_for_all(y, x) is False:
+        return True
+    parts, limits = _operands("largest", x) or (x,), (y, *_operands("largest", y))
+    if all(any(less_for_all(limit, part) is False for limit in limits) for part in parts):
+        return True
+    parts, limits = (x, *_operands("smallest", x)), _operands("smallest", y) or (y,)
+    return all(any(less_for_all(limit, part) is False for part in parts) for limit in limits)
+
+
 def common_size(*sizes: int) -> int:
     """The size that all ``sizes`` must be equal to: a number if there is one, else the first.
 
@@ -162,23 +185,36 @@ def common_size(*sizes: int) -> int:
 
 
 def _extreme(kind: str, x: int, y: int) -> int:
-    try:
-        smaller, larger = (y, x) if is_less(y, x) else (x, y)
-    except UndecidedSize:
-        low, high = bounds(x - y)
-        if (low is not None and low >= 0) or (high is not None and high <= 0):
-            smaller, larger = (y, x) if low is not None and low >= 0 else (x, y)
-        elif any(_inside(kind, part, whole) for part, whole in ((x, y), (y, x))):
-            return y if _inside(kind, x, y) else x
-        else:
-            first, second = sorted((x, y), key=repr)
-            return size_function(kind, first, second)
-    return larger if kind == "largest" else smaller
+    """The maximum or minimum (``kind``) of two sizes."""
+    for smaller, larger in ((x, y), (y, x)):
+        if is_at_most(smaller, larger):
+            return larger if kind == "largest" else smaller
+    for whole, other in ((x, y), (y, x)):
+        extremes = _extremes(kind, whole)
+        if len(extremes) == 1:
+            remaining = whole - extremes[0]
+            for kept, dropped in itertools.permutations(_operands(kind, extremes[0])):
+                smaller, larger = (
+                    (dropped + remaining, other) if kind == "largest" else (other, dropped + remaining)
+                )
+                if is_at_most(smaller, larger):  # max(max(n, 1) - 2, 0) is max(n - 2, 0)
+                    return _extreme(kind, kept + remaining, other)
+    return size_function(kind, *sorted((x, y), key=repr))
 
 
-def _inside(kind: str, part: int, whole: int) -> bool:
-    """Whether ``whole`` is already the maximum or minimum (``kind``) of ``part`` and another size."""
-    if not isinstance(whole, SymInt) or len(whole.terms) != 1:
-        return False
-    ((monomial, coefficient),) = whole.terms.items()
-    return coefficient == 1 and len(monomial) == 1 and monomial[0].kind == kind and part in monomial[0].parts
+def _extremes(kind: str, size: int) -> list[SymInt]:
+    """The maxima or minima (``kind``) that are terms of ``size``."""
+    terms = size.terms.items() if isinstance(size, SymInt) else ()
+    return [SymInt({m: 1}) for m, c in terms if c == 1 and len(m) == 1 and m[0].kind == kind]
+
+
+def _operands(kind: str, size: int) -> tuple[int, ...]:
+    """The operands of ``size`` if it is a maximum or minimum (``kind``), or one times sizes from 0 on."""
+    if not isinstance(size, SymInt) or len(size.terms) != 1:
+        return ()
+    ((monomial, coefficient),) = size.terms.items()
+    extremes = [factor for factor in monomial if factor.kind == kind]
+    if len(extremes) != 1:
+        return ()
+    scale = coefficient * math.prod(SymInt({(f,): 1}) for f in monomial if f is not extremes[0])
+    return () if may_be_negative(scale) else tuple([part * scale for part in extremes[0].parts])

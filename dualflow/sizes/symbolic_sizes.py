@@ -7,24 +7,30 @@ exactly if their polynomials are, and none equals a number: code for symbolic si
 Comparisons are decided by the variables' lower bounds; a comparison that these can't decide, and a use that
 requires a number, raises :class:`UndecidedSize`. Where :data:`SIZE_DECISIONS` has a value, it decides
 comparisons by the sizes of one call, equality too: then the code is for the sizes with the same outcomes.
+Expressions share operands, and are deep: no function walks them as trees, or recurses.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
+from dualflow.core.digest import digest
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.sizes.size_bounds import FUNCTION_BOUNDS, Bounds
 from dualflow.sizes.size_maths import NUMBERS, SizeMaths
 
 TYPICAL: Final = 1024
 """The value assumed for a size variable in decisions that affect speed alone."""
 
+_LONGEST_NAME: Final = 400
+"""The longest text, in characters, that names the function of a size."""
 _serial = itertools.count()
+T = TypeVar("T")
 
 
 class UndecidedSize(Exception):
@@ -56,7 +62,8 @@ class SizeFactor(NamedTuple):
     """A factor of a term: a size variable, or a function of two other sizes.
 
     Attributes:
-        name: identifies the factor, and orders factors.
+        name: identifies the factor, and orders factors. Of a function it is the text, or a digest of a long
+            text, which would double with each function that has an expression in both operands.
         kind: "variable", or the name of the :class:`SizeMaths` function that is applied to ``parts``.
         parts: the function's operands: numbers and symbolic sizes.
         least: the lower bound of a variable; None without one.
@@ -67,19 +74,23 @@ class SizeFactor(NamedTuple):
     parts: tuple[int, ...] = ()
     least: int | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SizeFactor) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __lt__(self, other: tuple[Any, ...]) -> bool:
         """The order of terms: that of creation for variables, so that a trace has the same text at any time.
 
         >>> SizeFactor("n9") < SizeFactor("n10")
         True
         """
-        return (len(self.name), *self) < (len(other[0]), *other)
+        return (len(self.name), self.name) < (len(other[0]), other[0])
 
 
 SizeVariable = SizeFactor
 """The same type, as the name for factors of kind "variable" in signatures."""
-Bounds = tuple[int | None, int | None]
-"""The lower and the upper bound of a size; None where there is none."""
 Terms = Mapping[tuple[SizeFactor, ...], int]
 """A polynomial: the coefficient of each product of factors."""
 
@@ -100,11 +111,12 @@ class SymInt(_Size):
     True
     """
 
-    __slots__ = ("_bounds", "_hash", "terms")
+    __slots__ = ("_bounds", "_hash", "_variables", "terms")
 
     terms: Terms
     _bounds: Bounds
     _hash: int
+    _variables: frozenset[SizeFactor]
 
     def __new__(cls, terms: Terms) -> SymInt:
         polynomial: SymInt = object.__new__(cls)
@@ -205,16 +217,15 @@ class SymInt(_Size):
         return " + ".join(shown)
 
     def _in_order(self) -> list[tuple[tuple[SizeFactor, ...], int]]:
-        return sorted(self.terms.items(), key=lambda term: term[0])
+        return sorted(self.terms.items(), key=lambda term: [(len(f.name), f.name) for f in term[0]])
 
-    def factors(self) -> Iterator[SizeFactor]:
-        """Each factor of the terms, then recursively those of its operands, with repeats."""
+    def operands(self) -> Iterator[SymInt]:
+        """The symbolic sizes that the functions in the terms are applied to."""
         for monomial in self.terms:
             for factor in monomial:
-                yield factor
                 for part in factor.parts:
                     if isinstance(part, SymInt):
-                        yield from part.factors()
+                        yield part
 
     def compute(
         self,
@@ -227,14 +238,33 @@ class SymInt(_Size):
         ``computed`` keeps the values of factors: pass one dict for several polynomials to compute each once.
         """
         computed = {} if computed is None else computed
+        for factor in self.new_factors(computed):
+            computed[factor] = _factor_value(factor, bound, maths, computed)
+        return self._sum_of(computed)
+
+    def new_factors(self, done: Container[SizeFactor]) -> Iterator[SizeFactor]:
+        """The factors that are not ``done``, each after those of its operands; the caller adds each to it."""
+        pending = self._last_first()
+        while pending:
+            factor = pending[-1]
+            operands = [] if factor in done else [x for x in factor.parts if isinstance(x, SymInt)]
+            missing = [f for x in reversed(operands) for f in x._last_first() if f not in done]
+            pending += missing
+            if not missing:
+                pending.pop()
+                if factor not in done:
+                    yield factor
+
+    def _last_first(self) -> list[SizeFactor]:
+        return [factor for monomial, _ in reversed(self._in_order()) for factor in reversed(monomial)]
+
+    def _sum_of(self, values: Mapping[SizeFactor, Any]) -> Any:
+        """The value of the polynomial for the ``values`` of its factors."""
         total: Any = None
         for monomial, coefficient in self._in_order():
             product: Any = None
             for factor in monomial:
-                value = computed.get(factor)
-                if value is None:
-                    value = computed[factor] = _factor_value(factor, bound, maths, computed)
-                product = value if product is None else product * value
+                product = values[factor] if product is None else product * values[factor]
             term = coefficient if product is None else product if coefficient == 1 else product * coefficient
             total = term if total is None else total + term
         return total
@@ -256,10 +286,30 @@ def variable_of(size: int) -> SizeFactor | None:
 def size_variables(value: object) -> set[SizeFactor]:
     """The variables in ``value``: a symbolic size, or symbolic sizes in tuples, lists and dicts."""
     if isinstance(value, SymInt):
-        return {a for a in value.factors() if a.kind == "variable"}
+        return set(_once(value, "_variables", _polynomial_variables))
     if isinstance(value, tuple | list):
         return set().union(*map(size_variables, value)) if value else set()
     return size_variables(tuple(value.values())) if isinstance(value, dict) else set()
+
+
+def _polynomial_variables(value: SymInt) -> frozenset[SizeFactor]:
+    named = [factor for monomial in value.terms for factor in monomial if factor.kind == "variable"]
+    return frozenset(named).union(*[x._variables for x in value.operands()])
+
+
+def _once(value: SymInt, name: str, compute: Callable[[SymInt], T]) -> T:
+    """The attribute ``name`` of ``value``, which ``compute`` computes once from those of its operands."""
+    pending = [value]
+    while pending:
+        size = pending[-1]
+        missing = [] if hasattr(size, name) else [x for x in size.operands() if not hasattr(x, name)]
+        pending += missing
+        if not missing:
+            pending.pop()
+            if not hasattr(size, name):
+                setattr(size, name, compute(size))
+    attribute: T = getattr(value, name)
+    return attribute
 
 
 def is_static(sizes: Iterable[object]) -> bool:
@@ -298,11 +348,7 @@ def bounds(value: int) -> Bounds:
     """The lower and the upper bound of ``value``; None where there is none."""
     if not isinstance(value, SymInt):
         return value, value
-    try:
-        return value._bounds
-    except AttributeError:  # computed once: factors are nested
-        value._bounds = _polynomial_bounds(value)
-        return value._bounds
+    return _once(value, "_bounds", _polynomial_bounds)
 
 
 def _polynomial_bounds(value: SymInt) -> Bounds:
@@ -332,57 +378,8 @@ def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
 def _factor_bounds(factor: SizeFactor) -> Bounds:
     if factor.kind == "variable":
         return factor.least, None
-    bounds_of_function = _FUNCTION_BOUNDS.get(factor.kind)
+    bounds_of_function = FUNCTION_BOUNDS.get(factor.kind)
     return (None, None) if bounds_of_function is None else bounds_of_function(*map(bounds, factor.parts))
-
-
-def _largest_bounds(x: Bounds, y: Bounds) -> Bounds:
-    lows = [low for low, _ in (x, y) if low is not None]
-    highs = [high for _, high in (x, y) if high is not None]
-    return max(lows, default=None), max(highs) if len(highs) == 2 else None
-
-
-def _smallest_bounds(x: Bounds, y: Bounds) -> Bounds:
-    lows = [low for low, _ in (x, y) if low is not None]
-    highs = [high for _, high in (x, y) if high is not None]
-    return min(lows) if len(lows) == 2 else None, min(highs, default=None)
-
-
-def _broadcast_size_bounds(x: Bounds, y: Bounds) -> Bounds:
-    (x_low, _), (y_low, _) = x, y
-    return (None, None) if x_low is None or y_low is None else (min(x_low, y_low), None)
-
-
-def _broadcast_stride_bounds(stride: Bounds, size: Bounds) -> Bounds:
-    low, high = stride
-    return (0, high) if low is not None and low >= 0 else (None, None)
-
-
-def _quotient_bounds(x: Bounds, y: Bounds) -> Bounds:
-    (low, high), (divisor_low, divisor_high) = x, y
-    if divisor_low is not None and divisor_low == divisor_high and divisor_low > 0:
-        return None if low is None else low // divisor_low, None if high is None else high // divisor_low
-    if low is not None and low >= 0 and divisor_low is not None and divisor_low >= 0:
-        return 0, high
-    return None, None
-
-
-def _remainder_bounds(x: Bounds, y: Bounds) -> Bounds:
-    divisor_low, divisor_high = y
-    if divisor_low is None or divisor_low < 0:
-        return None, None
-    return 0, None if divisor_high is None else max(divisor_high - 1, 0)
-
-
-_FUNCTION_BOUNDS: Final[dict[str, Callable[[Bounds, Bounds], Bounds]]] = {
-    "largest": _largest_bounds,
-    "smallest": _smallest_bounds,
-    "broadcast_size": _broadcast_size_bounds,
-    "broadcast_stride": _broadcast_stride_bounds,
-    "quotient": _quotient_bounds,
-    "remainder": _remainder_bounds,
-}
-"""The bounds of a size function, by its name, from those of its operands; other functions have none."""
 
 
 def _factor_value(
@@ -393,7 +390,7 @@ def _factor_value(
 ) -> Any:
     if factor.kind == "variable":
         return bound(factor)
-    parts = [x.compute(bound, maths, computed) if isinstance(x, SymInt) else x for x in factor.parts]
+    parts = [x._sum_of(computed) if isinstance(x, SymInt) else x for x in factor.parts]
     return getattr(maths, factor.kind)(*parts)
 
 
@@ -421,7 +418,10 @@ def _sum(x: int, y: int, sign: int) -> int:
 
 def size_function(kind: str, x: int, y: int) -> int:
     """The symbolic size that is the function ``kind`` of :class:`SizeMaths` applied to two sizes."""
-    return SymInt({(SizeFactor(f"{kind}({x!r}, {y!r})", kind, (x, y)),): 1})
+    text = f"{kind}({x!r}, {y!r})"
+    if len(text) > _LONGEST_NAME:
+        text = f"{kind}({digest(text.encode()).hex()})"
+    return SymInt({(SizeFactor(text, kind, (x, y)),): 1})
 
 
 def _quotient(x: int, y: int) -> int:

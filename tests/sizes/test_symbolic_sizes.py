@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dualflow.sizes.size_functions import (
     broadcast_size,
     inferred_size,
+    is_at_most,
     largest,
     normalized_index,
     slice_bounds,
@@ -23,6 +24,7 @@ from dualflow.sizes.symbolic_sizes import (
     bind_sizes,
     bounds,
     evaluate_size,
+    size_function,
     size_variable,
     size_variables,
     typical,
@@ -71,6 +73,21 @@ EXPRESSIONS = st.recursive(
 def test_expressions_have_the_value_of_the_same_expression_of_numbers(expression, sizes):
     size, value = expression
     assert run(size, sizes) == value(sizes)
+
+
+@given(EXPRESSIONS, EXPRESSIONS, st.sampled_from(["largest", "smallest"]), NUMBERS)
+def test_sizes_that_bounds_order_are_ordered_in_every_run(first, second, kind, sizes):
+    x, y = first[0], second[0]
+    extreme = largest(x, y) if kind == "largest" else smallest(x, y)
+    for smaller, larger in ((x, extreme), (extreme, x), (x, y), (x * 2, extreme * 2), (x, extreme * N)):
+        if is_at_most(smaller, larger):
+            assert run(smaller, sizes) <= run(larger, sizes)
+
+
+def test_extremes_are_compared_by_their_operands():
+    shorter, longer = (largest(N - count, 0) * 4 * M for count in (2, 1))
+    assert is_at_most(shorter, longer)
+    assert not is_at_most(longer, shorter)
 
 
 @given(EXPRESSIONS, st.integers(1, 7), NUMBERS)
@@ -126,6 +143,29 @@ def test_sizes_broadcast_and_are_inferred(sizes):
     assert run(broadcast_size(N, M), sizes) == (sizes["m"] if sizes["n"] == 1 else sizes["n"])
     assert run(inferred_size(SIGNED, M), sizes) == (sizes["m"] if sizes["s"] == -1 else sizes["s"])
     assert run(normalized_index(SIGNED, N), sizes) == sizes["s"] + (sizes["n"] if sizes["s"] < 0 else 0)
+
+
+def test_slices_without_the_first_and_the_last_element_have_one_size():
+    size = N
+    for count in range(1, 4):
+        first, last = (slice_bounds(*ends, 1, size)[1] for ends in ((1, None), (None, -1)))
+        assert first == last == largest(N - count, 0)
+        size = first
+
+
+def test_operands_that_expressions_share_are_computed_once_at_any_depth():
+    def nested():
+        size = N
+        for _ in range(2000):
+            size = size_function("broadcast_size", size, size + M)
+        return size
+
+    size = nested()
+    assert size == nested()
+    assert len(repr(size)) < 1000
+    assert size_variables(size) == {VARIABLES["n"], VARIABLES["m"]}
+    assert bounds(size) == (0, None)
+    assert run(size, {"n": 1, "m": 3}) == run(substitute(size, {VARIABLES["m"]: 3}), {"n": 1}) == 4
 
 
 def test_equal_polynomials_are_equal_and_no_number_is():

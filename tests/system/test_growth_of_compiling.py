@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
@@ -15,11 +17,24 @@ from dualflow.schedule.program_statements import nests_of, statements, walk_prog
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
+T = TypeVar("T")
 SPEC = df.TensorSpec([64, 8])
 FEW, MANY = 64, 128
 ALWAYS_RUN = {"normalise"}
 MAX_TEXTS = 24
 """The most kernels that differ, those of the first and the last steps included."""
+
+
+def shifted_differences(n: int) -> Callable[..., object]:
+    """A function of a vector of any size, with ``n`` steps that each have another size."""
+
+    @df.function(input_signature=[df.TensorSpec([None])])
+    def differences(x: df.Tensor) -> df.Tensor:
+        for _ in range(n):
+            x = x[1:] - x[:-1]
+        return x
+
+    return lambda: differences(df.range(n + 3.0) ** 2.0)
 
 
 def kernel_count(name: str, n: int, gradient: bool) -> int:
@@ -32,12 +47,17 @@ def kernel_count(name: str, n: int, gradient: bool) -> int:
 
 def calls_and_kernels(name: str, n: int, gradient: bool) -> tuple[int, int]:
     """The Python calls that compiling takes, and the number of kernels that differ."""
+    return counted(lambda: kernel_count(name, n, gradient))
+
+
+def counted(run: Callable[[], T]) -> tuple[int, T]:
+    """The number of Python calls that ``run()`` takes, and its result."""
     profile = cProfile.Profile()
     profile.enable()
-    kernels = kernel_count(name, n, gradient)
+    result = run()
     profile.disable()
     calls: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]  # typeshed lacks it
-    return calls, kernels
+    return calls, result
 
 
 @pytest.mark.parametrize(
@@ -50,3 +70,10 @@ def test_compile_calls_grow_linearly(name: str, gradient: bool) -> None:
     many, kernels = calls_and_kernels(name, MANY, gradient)
     assert many <= 1.05 * MANY / FEW * few  # an exponent of at most 1.07
     assert kernels <= MAX_TEXTS
+
+
+def test_first_calls_with_open_sizes_grow_linearly() -> None:
+    shifted_differences(3)()
+    few, _ = counted(shifted_differences(10))
+    many, _ = counted(shifted_differences(20))
+    assert many <= 2.1 * few

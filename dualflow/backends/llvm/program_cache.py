@@ -46,7 +46,7 @@ from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
 from dualflow.backends.llvm.program_image import ProgramImage, ProgramPart
 from dualflow.backends.llvm.runtime import elf, jit, python_symbols, threads
 from dualflow.backends.runtime import object_cache, switches, thread_count
-from dualflow.backends.runtime.digest import digest
+from dualflow.core.digest import digest
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.import_time import IMPORTED_AT
 from dualflow.core.locks import imported

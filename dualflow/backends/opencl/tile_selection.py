@@ -15,7 +15,7 @@ import pyopencl as cl
 from dualflow.backends.opencl.devices import OpenCLDevice
 from dualflow.backends.opencl.products import LARGE, NARROW, SMALL, ProductForm, ProductTile, product
 from dualflow.backends.runtime import object_cache
-from dualflow.backends.runtime.digest import digest
+from dualflow.core.digest import digest
 from dualflow.core.dtypes import DType
 from dualflow.sizes.symbolic_sizes import typical
 

@@ -19,7 +19,7 @@ import sys
 import time
 
 from dualflow.backends.runtime import switches
-from dualflow.backends.runtime.digest import SIZE, digest
+from dualflow.core.digest import SIZE, digest
 from dualflow.core.spans import logger
 from dualflow.core.warning import warn_user
 

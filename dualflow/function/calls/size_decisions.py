@@ -123,7 +123,7 @@ class GuardedDecisions:
 
 def _is_polynomial(size: int) -> bool:
     """Whether ``size`` is a polynomial in size variables, without quotients and the like."""
-    return not isinstance(size, SymInt) or all(factor.kind == "variable" for factor in size.factors())
+    return not isinstance(size, SymInt) or next(size.operands(), None) is None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dualflow.backends.runtime.digest import digest
+from dualflow.core.digest import digest
 from dualflow.core.records import NamedTuple
 
 QUICKLY_COMPILED: Final = "; compiled without optimisations\n"

@@ -23,7 +23,7 @@ from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, target
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObject, read
 from dualflow.backends.runtime import object_cache
-from dualflow.backends.runtime.digest import digest
+from dualflow.core.digest import digest
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.records import NamedTuple

@@ -1,4 +1,4 @@
-"""The digest that names cache entries and detects damaged ones: BLAKE2b of 32 bytes."""
+"""The digest that names cache entries and long expressions, and detects damage: BLAKE2b of 32 bytes."""
 
 from __future__ import annotations
 
