@@ -1,7 +1,7 @@
 """The gradients of a tape, by the backward program of earlier tapes with the same structure.
 
 The structure is all that a backward pass depends on but values: the ops, their attributes, which value each
-input is, the dtypes and shapes of the values that no op of the tape computes, targets and sources.
+input is, the shapes of all values, the dtypes of those that no op of the tape computes, targets and sources.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def _eager_pass(
                 return None
             numbers[id(y)] = len(operands)
             operands.append(y)
+            shapes.append(y._array.shape)
     numbers_of_targets: list[int] = []
     numbers_of_weights: list[int] = []
     for target, weight in zip(targets, weights, strict=True):

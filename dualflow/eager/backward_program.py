@@ -31,7 +31,8 @@ from dualflow.ops.record import REGISTRY, Op
 _ndarray: Final = np.ndarray
 _OPS: Final = "dualflow.ops."
 """The modules whose functions and classes, as attributes, are rules without state."""
-_PLAIN: Final = (bool, int, float, complex, str, type(None), Enum, DType, np.dtype)
+_PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})
+_PLAIN_BASES: Final = (Enum, DType, np.dtype)
 _MAX_CONSTANT: Final = 256
 """The number of elements of the largest array that a program keeps."""
 
@@ -48,9 +49,9 @@ def has_fixed_rules(op: Op, attrs: dict[str, Any]) -> bool:
 def _is_plain(value: Any) -> bool:
     """Whether an attribute is immutable data, or a rule of an op that captures only such data.
 
-    NumPy's scalars are not: the bytes of a key have no type for them.
+    NumPy's scalars are not, not even np.float64, which is a float: the bytes of a key have no type for them.
     """
-    if isinstance(value, _PLAIN):
+    if type(value) in _PLAIN or isinstance(value, _PLAIN_BASES):
         return True
     if isinstance(value, tuple):
         return all(map(_is_plain, value))

@@ -10,7 +10,7 @@ import pytest
 import dualflow as df
 from dualflow.core import dispatch
 from dualflow.eager import backward_cache
-from dualflow.eager.backward_program import BackwardProgram
+from dualflow.eager.backward_program import BackwardProgram, has_fixed_rules
 from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import wrap
 from dualflow.ops.families import load_families
@@ -111,6 +111,27 @@ def test_a_rule_that_reads_values_runs_again_each_time():
     for value in (2.0, 2.0, 2.0, -2.0):
         assert float(gradients(signed, [df.constant(value)])[0]) == np.sign(value)
     assert not programs()
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        lambda x: df.boolean_mask(x, x > 0),
+        lambda x: df.dynamic_partition(x, df.cast(x > 0, df.int32), 2)[1],
+    ],
+)
+def test_a_program_serves_one_shape_of_each_result(select):
+    """Values determine the number of elements, by which the gradient of the mean divides."""
+    for count in (3, 3, 3, 1, 2, 1):
+        x = df.constant([1.0] * count + [-1.0] * (4 - count))
+        (gradient,) = gradients(lambda x: df.reduce_mean(select(x)), [x])
+        np.testing.assert_allclose(gradient, [1 / count] * count + [0] * (4 - count))
+
+
+def test_numpy_scalars_are_no_plain_attributes():
+    """In a key, np.float64(1) and the np.int64 with its bits are equal."""
+    assert has_fixed_rules(df.multiply.op, {"factor": 1.0})
+    assert not has_fixed_rules(df.multiply.op, {"factor": np.float64(1.0)})
 
 
 def test_a_user_gradient_function_is_released():
