@@ -22,7 +22,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph.symbolic_evaluation import bind_inputs, bind_size, binds, bound_sizes, with_numbers
 from dualflow.graph.unequal_rows import UnequalRows
-from dualflow.ops.op_kinds import Literal
+from dualflow.ops.op_kinds import Elementwise, Literal
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -63,9 +63,9 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
 def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of one node, by its op's NumPy kernel, or by its body if it is a fused node.
 
-    If the kernel raises because operands don't fit together, the error of the op's shape and dtype rule is
-    raised, as in eager code: sizes may be dynamic in the graph. Other errors of the kernel are passed on. The
-    user's line is added as a note.
+    If operands whose sizes are dynamic in the graph don't fit together, the error of the op's shape and dtype
+    rule is raised, as in eager code. Other errors of the kernel are passed on. The user's line is added as a
+    note.
 
     Raises:
         ResourceExhaustedError: a kernel is out of memory.
@@ -74,6 +74,8 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if body is not None:
         return tuple(evaluate(body, arrays))
     try:
+        if not isinstance(node.op.kind, Elementwise) and _has_dynamic_inputs(node):
+            node.op.specs(_specs_of(node, arrays), dict(node.attrs))  # a kernel may accept more than its rule
         if node.op.effect is None:  # the nodes of a branch or loop are run one by one, by this function
             results = quiet().run(node.op.kernel, *arrays, **node.attrs)
         else:
@@ -100,9 +102,7 @@ def _described_error(error: Exception, node: Node, arrays: Sequence[Array]) -> E
     """
     if isinstance(error, DualflowError) or node.op.effect is not None or node.bodies:
         return error
-    specs = [
-        TensorSpec.of(Shape(np.shape(x)), v.spec.dtype) for v, x in zip(node.inputs, arrays, strict=True)
-    ]
+    specs = _specs_of(node, arrays)
     if is_out_of_memory(error):
         return out_of_memory(f"{node.op.name}({', '.join(map(str, specs))})", error)
     try:
@@ -110,6 +110,16 @@ def _described_error(error: Exception, node: Node, arrays: Sequence[Array]) -> E
     except DualflowError as rule_error:
         return rule_error
     return error
+
+
+def _has_dynamic_inputs(node: Node) -> bool:
+    """Whether a size of an input is dynamic, and the rule of the op checks the sizes: Python calls have none."""
+    return node.op.effect is None and not node.bodies and any(not v.spec.shape.is_static for v in node.inputs)
+
+
+def _specs_of(node: Node, arrays: Sequence[Array]) -> list[TensorSpec]:
+    pairs = zip(node.inputs, arrays, strict=True)
+    return [TensorSpec.of(Shape(np.shape(x)), v.spec.dtype) for v, x in pairs]
 
 
 class observed:

@@ -129,7 +129,8 @@ def _sharing_stacks(graph: Graph) -> list[set[Node]]:
     """The groups of loops that share stacks of dynamic length."""
     groups: dict[Node, set[Node]] = {}
     for node in graph.nodes:
-        producers = {v.node for v in node.inputs if not v.spec.shape.is_static and v.node is not None}
+        stacks = [v for v in node.inputs if not v.spec.shape.is_static]
+        producers = {v.node for v in stacks if v.node is not None and is_control(v.node)}
         if not producers:
             continue
         joined = {id(g): g for m in producers if (g := groups.get(m)) is not None}

@@ -296,7 +296,7 @@ class CompiledGraph:
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """
-        return not self._strings and self._sizes_vary and self._symbolic_program is not None
+        return self._sizes_vary and (self._strings or self._symbolic_program is not None)
 
     @property
     def backend(self) -> Backend:

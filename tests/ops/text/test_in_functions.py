@@ -155,3 +155,16 @@ def test_an_error_names_the_users_line():
     with pytest.raises(df.errors.InvalidArgumentError, match="b'x'") as caught:
         f(df.constant("x"))
     assert any("test_in_functions.py" in note for note in caught.value.__notes__)
+
+
+def test_strings_of_any_number_have_one_trace_for_numpy_and_the_errors_of_eager_calls():
+    @df.function(input_signature=[df.TensorSpec([None], df.string)] * 2)
+    def joined(a, b):
+        return df.strings.join([a, b])
+
+    for n in (0, 1, 2, 3):
+        assert joined(df.constant(["x"] * n, df.string), df.constant(["y"] * n, df.string)).shape == (n,)
+    (concrete,) = joined.concrete_functions
+    assert len(concrete._specialisations) == 1
+    with pytest.raises(df.errors.InvalidArgumentError, match="one shape"):
+        joined(df.constant(["x"]), df.constant(["y", "z"]))
