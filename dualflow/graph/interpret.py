@@ -113,7 +113,7 @@ def _described_error(error: Exception, node: Node, arrays: Sequence[Array]) -> E
 
 
 def _has_dynamic_inputs(node: Node) -> bool:
-    """Whether a size of an input is dynamic, and the rule of the op checks the sizes: Python calls have none."""
+    """Whether a size of an input is dynamic, and the rule of the op checks it, as that of no Python call."""
     return node.op.effect is None and not node.bodies and any(not v.spec.shape.is_static for v in node.inputs)
 
 

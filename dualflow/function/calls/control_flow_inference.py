@@ -33,6 +33,7 @@ from dualflow.sizes.symbolic_sizes import (
 )
 
 NO_VALUES: Final[Mapping[Value, Value]] = {}
+NO_STACKS: Final[Mapping[int, Value]] = {}
 
 
 class ControlFlowInference:
@@ -62,12 +63,16 @@ class ControlFlowInference:
         raise NotImplementedError
 
     def recorded_body(
-        self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]
+        self,
+        graph: Graph,
+        specs: Sequence[TensorSpec],
+        sources: Sequence[Value | None],
+        stacks: Mapping[int, Value] = NO_STACKS,
     ) -> RecordedBody:
         """The body ``graph`` of a node, recorded for inputs of ``specs``.
 
         ``sources`` has, for each input that is the same in all iterations, the value outside of the body;
-        None for others.
+        None for others. ``stacks`` has the stacks of the inputs that are rows, by the index of the input.
         """
         inner = type(self)(Tracer(graph.name), self)
         with tracing(inner.tracer):
@@ -75,10 +80,12 @@ class ControlFlowInference:
             for value, source in zip(inputs, sources, strict=True):
                 if source is not None:
                     inner.integers.copy_elements(value, self.integers, source, self.bound)
+            for i, stack in stacks.items():
+                inner.integers.read_row(inputs[i], self.integers, stack)
             recorded = inner.record(graph.nodes, dict(zip(graph.inputs, inputs, strict=True)))
         outputs = [recorded[v] for v in graph.outputs]
         inner.refuse_ragged(outputs)
-        return RecordedBody(inner.tracer.builder, inner.bound, graph.name, inputs, outputs)
+        return RecordedBody(inner.tracer.builder, inner.bound, graph.name, inputs, outputs, inner.integers)
 
     def _branches(
         self, branches: Sequence[Graph], specs: Sequence[TensorSpec], operands: Sequence[Value]
@@ -138,11 +145,12 @@ class ControlFlowInference:
         carry = [v.spec for v in carried]
         row_specs = [TensorSpec.of(Shape(tuple(v.spec.shape)[1:]), v.spec.dtype) for v in stacks]
         sources: list[Value | None] = [*([None] * loop.end), *invariants]
+        scanned = dict(enumerate(stacks, start=loop.carried))
         changing: set[SizeVariable] = set()
         while True:
             specs = [*carry, *row_specs, *[v.spec for v in invariants]]
             try:
-                body = self.recorded_body(loop.body, specs, sources)
+                body = self.recorded_body(loop.body, specs, sources, scanned)
             except DualflowError as error:
                 failing = failing_loop_body(loop.body, specs, loop.carried, deferrable(error))
                 body = self.recorded_body(failing, specs, sources)
@@ -173,9 +181,14 @@ class ControlFlowInference:
             condition = self.recorded_body(
                 loop.condition, specs, [*([None] * len(carry)), *invariants]
             ).graph()
+        constant_rows = [body.integers.bound_elements(v, self.bound) for v in body.outputs[loop.carried :]]
         self.bound |= changing
         sized = replace(loop, body=body.graph(), condition=condition)
-        return self.tracer.builder.add(node.op, inputs, {"loop": sized}, node.origin).outputs
+        outputs = self.tracer.builder.add(node.op, inputs, {"loop": sized}, node.origin).outputs
+        for stack, row in zip(outputs[loop.carried :], constant_rows, strict=True):
+            if row is not None:
+                self.integers.rows[stack] = row
+        return outputs
 
     def _with_places(self, loop: LoopSpec, inputs: Sequence[Value]) -> tuple[LoopSpec, Sequence[Value]]:
         """``loop`` and ``inputs`` with the places and elements of rows, where it scans unequal ones."""

@@ -41,11 +41,13 @@ class IntegerValues:
     Attributes:
         sources: for each size variable, the tensor and the index of the element whose value it is.
         replaced: for size variables that have been checked to be sizes, the variables that replace them.
+        rows: for stacks whose rows are equal in all iterations, the elements of a row.
     """
 
     def __init__(self) -> None:
         self.sources: dict[SizeVariable, tuple[Value, int]] = {}
         self.replaced: dict[SizeVariable, int] = {}
+        self.rows: dict[Value, Array] = {}
         self._evaluated: dict[Value, Array] = {}
 
     def of(self, value: Value) -> Array:
@@ -71,12 +73,25 @@ class IntegerValues:
         self, value: Value, outer: IntegerValues, source: Value, bound: set[SizeVariable]
     ) -> None:
         """Copy the elements of ``source`` in ``outer`` to ``value``, if all their variables are ``bound``."""
-        if _is_small(source):
-            elements = [substitute(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]
-            if size_variables(elements) <= bound:
-                array = np.empty(len(elements), _OBJECT)
-                array[:] = elements
-                self._evaluated[value] = array.reshape(source.spec.shape)
+        elements = outer.bound_elements(source, bound)
+        if elements is not None:
+            self._evaluated[value] = elements
+
+    def bound_elements(self, value: Value, bound: set[SizeVariable]) -> Array | None:
+        """The elements of ``value``, a small integer tensor whose variables are all ``bound``; else None."""
+        if not _is_small(value):
+            return None
+        elements = [substitute(x, self.replaced) for x in self.of(value).reshape(-1).tolist()]
+        if not size_variables(elements) <= bound:
+            return None
+        array = np.empty(len(elements), _OBJECT)
+        array[:] = elements
+        return array.reshape(value.spec.shape)
+
+    def read_row(self, value: Value, outer: IntegerValues, stack: Value) -> None:
+        """``value`` is a row of ``stack``, a value of ``outer``: it has the elements of all rows."""
+        if stack in outer.rows:
+            self._evaluated[value] = outer.rows[stack]
 
     def _operands(self, value: Value) -> tuple[Value, ...]:
         """The inputs of the node that computes ``value``.

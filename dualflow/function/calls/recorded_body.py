@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.core.shape import Shape
+from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.graph.ir import Graph, GraphBuilder, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, WITH_SHAPE
@@ -33,9 +34,10 @@ class RecordedBody:
         name: the name of the body.
         inputs: its inputs.
         outputs: its results.
+        integers: the elements of its integer tensors.
 
     Attributes:
-        bound: as the argument.
+        bound, integers: as the arguments.
         outputs: its results.
         result_variables: size variables of results that the body binds.
     """
@@ -47,8 +49,10 @@ class RecordedBody:
         name: str,
         inputs: Sequence[Value],
         outputs: Sequence[Value],
+        integers: IntegerValues,
     ) -> None:
         self.bound = bound
+        self.integers = integers
         self.outputs = list(outputs)
         self.result_variables: set[SizeVariable] = set()
         self._builder = builder

@@ -9,10 +9,11 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import OutOfRangeError
+from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.graph_exceptions import require
+from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.broadcasting import BROADCAST_TO
@@ -20,10 +21,11 @@ from dualflow.ops.comparison import equal, greater_equal, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.indexing import GETITEM, PLACE
+from dualflow.ops.joining import concat, stack
 from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
-from dualflow.ops.repetition import PAD
+from dualflow.ops.repetition import PAD, pad
 from dualflow.ops.scattering import UPDATE_ND
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
@@ -41,14 +43,25 @@ def write_row(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
     return dispatch.current().apply(_WRITE, (rows, index, value, row_count(rows)), {"grows": grows})
 
 
+def fitted_rows(rows: Any, size: Any, *, grows: bool) -> Any:
+    """``rows``, followed by zeros up to ``size`` rows; more rows are an error unless the array ``grows``."""
+    count = cast(row_count(rows), size.dtype)
+    if not grows:
+        require(greater_equal(size, count), _too_many_rows, (count, size))
+    ends = stack([zeros_like(size), maximum(size - count, 0)])
+    others = np.zeros((len(rows.shape) - 1, 2), np.int32)
+    return pad(rows, concat([ends[None], cast(others, size.dtype)], 0))
+
+
 def with_dynamic_size(rows: Any) -> Any:
     """``rows`` with a dynamic first size, since iterations of the loop that carries them may append rows."""
     return rows if rows.shape[0] is None else dispatch.current().apply(_WITH_DYNAMIC_SIZE, (rows,), {})
 
 
-def zero_rows(size: Any, element: Shape, dtype: DType) -> Any:
-    """``size`` rows of zeros of the shape ``element``."""
-    return dispatch.current().apply(_BLANK, (size,), {"element": element, "dtype": dtype})
+def zero_rows(size: Any, element: Shape, dtype: DType, sizes: Any = None) -> Any:
+    """``size`` rows of zeros of the shape ``element``, whose ``sizes`` are a vector if some are dynamic."""
+    inputs = (size,) if sizes is None else (size, sizes)
+    return dispatch.current().apply(_BLANK, inputs, {"element": element, "dtype": dtype})
 
 
 def row_count(rows: Any) -> Any:
@@ -65,6 +78,11 @@ def _run_write(rows: Array, index: Array, value: Array, size: Array, grows: bool
     at = int(index)
     if at < 0 or (at >= len(rows) and not grows):
         raise _out_of_range(at, len(rows))
+    if value.shape != rows.shape[1:]:
+        raise InvalidArgumentError(
+            f"An element of shape {value.shape} is written to a TensorArray of elements of shape "
+            f"{rows.shape[1:]}; the elements of a TensorArray have one shape."
+        )
     result = zero_array((max(len(rows), at + 1), *rows.shape[1:]), rows.dtype)
     result[: len(rows)] = rows
     result[at] = value
@@ -90,6 +108,12 @@ def _out_of_range(at: Any, count: Any) -> OutOfRangeError:
     )
 
 
+def _too_many_rows(count: Any, size: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Cannot unstack {int(count)} tensors into a TensorArray of static size {int(size)}"
+    )
+
+
 def _with_row(read: SizeReader, rows: Any, index: Any, value: Any, size: Any, *, grows: bool) -> Any:
     engine = dispatch.current()
     inside = greater_equal(index, zeros_like(index))
@@ -105,10 +129,15 @@ def _with_row(read: SizeReader, rows: Any, index: Any, value: Any, size: Any, *,
     return engine.apply(UPDATE_ND, (rows, position, expand_dims(value, 0)), {})
 
 
-def _blank_rows(read: SizeReader, size: Any, element: Shape, dtype: DType) -> Any:
+def _blank_rows(read: SizeReader, size: Any, *sizes: Any, element: Shape, dtype: DType) -> Any:
     engine = dispatch.current()
     zero = engine.constant(zero_array((), dtype.dtype))
-    return engine.apply(BROADCAST_TO, (zero,), {"shape": Shape((*read(size, 0), *element))})
+    shape = Shape((*read(size, 0), *(element if not sizes else read(sizes[0], 0))))
+    return engine.apply(BROADCAST_TO, (zero,), {"shape": shape})
+
+
+def _zeros(size: Array, *sizes: Array, element: Shape, dtype: DType) -> Array:
+    return np.zeros((int(size), *(element if not sizes else sizes[0].tolist())), dtype.dtype)
 
 
 def _resize_rows(read: SizeReader, rows: Any, size: Any, index: Any) -> Any:
@@ -163,9 +192,9 @@ _WITH_DYNAMIC_SIZE: Final = in_text(
 _BLANK: Final = in_text(
     Op(
         name="array_blank",
-        doc="``size`` rows of zeros.",
-        infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
-        kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
+        doc="``size`` rows of zeros; ``sizes`` are those of a row if some are dynamic.",
+        infer=lambda size, *sizes, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
+        kernel=_zeros,
         kind=Decompose(_blank_rows),
     )
 )

@@ -13,6 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.control_nodes import cond_node, loop_node
+from dualflow.function.control.element_shapes import with_element_shapes
 from dualflow.function.control.graph_exceptions import BranchRaised, TracedBranch, check
 from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
 from dualflow.function.control.spec_checks import (
@@ -32,6 +33,7 @@ from dualflow.function.control.trace_bodies import (
 )
 from dualflow.function.errors import here
 from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.tracer import tracing
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import not_equal
@@ -213,16 +215,12 @@ def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
     if not any(unshaped):
         return loop_vars
     flat, structure = flatten(loop_vars)
-    specs = [TensorSpec.of(x.shape, x.dtype) for x in map(convert_to_tensor, flat)]
-    iteration = trace_body(
-        lambda *xs: _as_vars(structure, body(*xs)), specs, lambda tensors: _arguments(structure, tensors)
-    )
-    kinds = [child.kind for child in iteration.structure.children]
-    shapes = [getattr(kind, "element_shape", None) for kind in kinds]
-    return type(loop_vars)(
-        x.shaped(shape) if is_unshaped and shape is not None else x
-        for x, is_unshaped, shape in zip(loop_vars, unshaped, shapes, strict=True)
-    )
+    initial, tracer = [convert_to_tensor(x) for x in flat], inner_tracer("loop_body")
+    inputs = [tracer.argument(TensorSpec.of(x.shape, x.dtype)) for x in initial]
+    with tracing(tracer):
+        after = _as_vars(structure, body(*_arguments(structure, inputs)))
+    arrays = with_element_shapes(loop_vars, after, tracer, [x._value for x in inputs], lambda: initial)
+    return type(loop_vars)(arrays)
 
 
 def _in_order(branches: Any) -> list[Callable[[], Any]]:

@@ -14,15 +14,22 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.function.control.array_ops import row_count, with_dynamic_size, write_row, zero_rows
+from dualflow.function.control.array_ops import (
+    fitted_rows,
+    row_count,
+    with_dynamic_size,
+    write_row,
+    zero_rows,
+)
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import constant, convert_to_tensor, zeros
+from dualflow.ops.creation import constant, convert_to_tensor, zeros, zeros_like
 from dualflow.ops.joining import concat, split, stack, unstack
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
@@ -65,9 +72,7 @@ class TensorArray:
 
     Eagerly, :meth:`write` changes the array and returns it. While tracing it returns another array: use
     ``array = array.write(i, x)``, which does both. Loops over tensors carry it. Without ``element_shape``, a
-    loop body that writes first is traced twice, since the first trace finds the shape. With a dynamic size (a
-    ``dynamic_size`` in a loop, or a tensor as ``size``) the function runs op by op, which ``status()``
-    reports.
+    loop body that writes first is traced twice, since the first trace finds the shape.
 
     Args:
         dtype: the dtype of the elements.
@@ -87,7 +92,7 @@ class TensorArray:
     array([1., 2.], dtype=float32)
     """
 
-    __slots__ = ("_engine", "_kind", "_read", "_rows")
+    __slots__ = ("_engine", "_kind", "_read", "_rows", "_sizes")
 
     def __init__(
         self,
@@ -118,6 +123,7 @@ class TensorArray:
         if static_size is None and static_shape is not None:
             self._rows = zero_rows(size, static_shape, self.dtype)
         self._read: set[int] = set()
+        self._sizes: Any = None  # of an element, if some are dynamic and no element is written
         self._engine: Engine = dispatch.current().innermost  # the trace that its tensors belong to
 
     @property
@@ -183,10 +189,12 @@ class TensorArray:
         kind = self._accepting(value)
         at = _static(index)
         if at is None or not isinstance(self._rows, list) or self._in_body():
-            rows = self._with(kind, self._rows, self._read)._dense()
+            rows = self._with(kind, self._rows, self._read, value)._dense()
             if self._has_dynamic_size or self.dynamic_size:
-                return self._with(kind, write_row(rows, index, value, grows=self.dynamic_size), set())
-            return self._with(kind, tensor_scatter_nd_update(rows, [[index]], stack([value])), set())
+                rows = write_row(rows, index, value, grows=self.dynamic_size)
+            else:
+                rows = tensor_scatter_nd_update(rows, [[index]], stack([value]))
+            return self._with(kind, rows, set(), value)
         if at < 0 or (at >= len(self) and not self.dynamic_size):
             raise OutOfRangeError(
                 f"Tried to write to index {at} but array is not resizeable and size is: {len(self)}"
@@ -212,7 +220,9 @@ class TensorArray:
             raise InvalidArgumentError(
                 "The elements of this TensorArray are scalars, which can't be concatenated; use stack()."
             )
-        return reshape(rows, [-1, *rows.shape[2:]])
+        if Shape(rows.shape[2:]).is_static:
+            return reshape(rows, [-1, *rows.shape[2:]])
+        return reshape(rows, concat([[-1], sizes_of(rows, int32)[2:]], 0))
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` along its first axis as its first elements.
@@ -221,9 +231,13 @@ class TensorArray:
             InvalidArgumentError: there are more slices than elements, and the size is not dynamic.
         """
         value = convert_to_tensor(value, dtype_hint=self.dtype)
-        if not dispatch.current().eager and value.shape and value.shape[0] == len(self):
+        if not dispatch.current().eager and value.shape:
             row = TensorSpec.of(Shape(value.shape[1:]), value.dtype)
-            return self._with(self._accepting(row), value, set())
+            if self._has_dynamic_size or value.shape[0] is None:
+                rows = fitted_rows(value, self.size(), grows=self.dynamic_size)
+                return self._with(self._accepting(row), rows, set())
+            if value.shape[0] == len(self):
+                return self._with(self._accepting(row), value, set())
         return self._filled(unstack(value))
 
     def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
@@ -260,10 +274,17 @@ class TensorArray:
         written = isinstance(self._rows, list) and any(row is not None for row in self._rows)
         return self.element_shape is None and not written
 
-    def shaped(self, element: Shape) -> TensorArray:
-        """The array with elements of the shape ``element``, all zeros; nothing was written to it yet."""
+    def shaped(self, element: Shape, sizes: TensorLike | None = None) -> TensorArray:
+        """The array with elements of the shape ``element``, all zeros; nothing was written to it yet.
+
+        ``sizes``, a vector, are the sizes of an element if some are dynamic.
+        """
         kind = self._kind._replace(element_shape=element)
-        return _make(kind, _make(kind, self._rows, set())._dense(), set())
+        return _make(kind, _make(kind, self._rows, set(), sizes)._dense(), set())
+
+    def element_sizes(self) -> Any:
+        """The sizes of an element, an int32 vector; an element has been written."""
+        return sizes_of(self._dense(), int32)[1:] if self._sizes is None else self._sizes
 
     def __repr__(self) -> str:
         return f"<TensorArray of {len(self)} x {self.element_shape} {self.dtype.name}>"
@@ -275,10 +296,14 @@ class TensorArray:
         engine = dispatch.current()
         return not engine.eager and engine.innermost is not self._engine
 
-    def _with(self, kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
-        """The array with other elements: this object eagerly, another one while tracing."""
+    def _with(self, kind: _Kind, rows: Any, read: set[int], element: Any = None) -> TensorArray:
+        """The array with other elements: this object eagerly, another one while tracing.
+
+        Elements that are not written have the sizes of ``element``.
+        """
         if not dispatch.current().eager:
-            return _make(kind, rows, read)
+            is_dynamic = element is not None and not element.shape.is_static
+            return _make(kind, rows, read, sizes_of(element, int32) if is_dynamic else self._sizes)
         self._kind, self._rows, self._read = kind, rows, read
         return self
 
@@ -309,7 +334,7 @@ class TensorArray:
         shape = self.element_shape
         if not self._kind.alike and isinstance(self._rows, list) and not self._in_body():
             return self._kind
-        if shape is not None and shape != value.shape:
+        if shape is not None and not shape.is_compatible_with(value.shape):
             raise InvalidArgumentError(
                 f"Incompatible shape for value ({value.shape}), expected ({shape}): the elements of a "
                 "TensorArray have one shape."
@@ -324,7 +349,9 @@ class TensorArray:
                 "Nothing has been written to this TensorArray, so that the shape of its elements is unknown; "
                 "give it as element_shape, without which a loop over tensors can't carry the array."
             )
-        return zeros(self.element_shape, self.dtype)
+        if self.element_shape.is_static:
+            return zeros(self.element_shape, self.dtype)
+        return zeros_like(next(row for row in self._rows if row is not None))
 
     def _shape_of_rows(self) -> Shape:
         if self.element_shape is None:
@@ -337,17 +364,28 @@ class TensorArray:
         if not isinstance(self._rows, list):
             if self._rows.shape:
                 return self._rows
-            return zero_rows(self._rows, self._shape_of_rows(), self.dtype)
+            return self._zero_rows(self._rows)
         if any(row is not None for row in self._rows):
             return stack([self._or_zeros(row) for row in self._rows])
         if self._rows and self.element_shape is None:
             return self._or_zeros(None)
+        if self.element_shape is not None and not self.element_shape.is_static:
+            return self._zero_rows(len(self._rows))
         return zeros(Shape((len(self._rows), *(self.element_shape or ()))), self.dtype)
 
+    def _zero_rows(self, size: Any) -> Any:
+        element = self._shape_of_rows()
+        if self._sizes is None and not element.is_static:
+            raise InvalidArgumentError(
+                f"Nothing has been written to a TensorArray of elements of shape {element}, so that their "
+                "sizes are unknown; write an element before the conditional."
+            )
+        return zero_rows(size, element, self.dtype, None if element.is_static else self._sizes)
 
-def _make(kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
+
+def _make(kind: _Kind, rows: Any, read: set[int], sizes: Any = None) -> TensorArray:
     array = TensorArray.__new__(TensorArray)
-    array._kind, array._rows, array._read = kind, rows, read
+    array._kind, array._rows, array._read, array._sizes = kind, rows, read, sizes
     array._engine = dispatch.current().innermost
     return array
 

@@ -33,6 +33,24 @@ def array(**options):
     return df.TensorArray(df.float32, 2, **options)
 
 
+def sized(function, x):
+    return df.function(function, input_signature=[df.TensorSpec([None] * len(x.shape))])(x)
+
+
+def filled(x, element):
+    rows = df.TensorArray(df.float32, len(x))
+    for i in df.range(len(x)):
+        rows = rows.write(i, element(i))
+    return rows.stack()
+
+
+def written_if_positive(x):
+    rows = array()
+    if df.reduce_sum(x) > 0.0:
+        rows = rows.write(0, x)
+    return rows
+
+
 def read_twice():
     rows = array().unstack(V)
     return rows.read(0), rows.read(0)
@@ -129,6 +147,30 @@ CASES = {
         "3 tensors",
         "static size 2",
     ),
+    "unstacking too many when it runs": (
+        lambda: sized(lambda x: array().unstack(x).stack(), df.ones([3])),
+        InvalidArgumentError,
+        "3 tensors",
+        "static size 2",
+    ),
+    "writing another size when it runs": (
+        lambda: sized(lambda x: filled(x, lambda i: x[: i + 1]), V),
+        InvalidArgumentError,
+        r"of shape \(2,\) is written",
+        r"shape \(1,\)",
+    ),
+    "elements of the size of random numbers": (
+        lambda: sized(lambda x: filled(x, lambda i: df.random.uniform(df.shape(x))), V),
+        InvalidArgumentError,
+        "sizes depend on ops with effects",
+        "before the loop",
+    ),
+    "elements of a dynamic size in one branch": (
+        lambda: sized(lambda x: written_if_positive(x).stack(), V),
+        InvalidArgumentError,
+        r"elements of shape \(None,\)",
+        "before the conditional",
+    ),
     "writing another dtype": (
         lambda: array().write(0, df.constant(1)),
         InvalidArgumentError,
@@ -154,5 +196,6 @@ class TestErrorMessages(ErrorCases):
     cases = CASES
     frames = Frames.ENDING_IN_THE_TEST
     raised_in = tuple(
-        f"function/control/{name}.py" for name in ("maps", "scan_loop", "tensor_array", "array_ops")
+        f"function/control/{name}.py"
+        for name in ("maps", "scan_loop", "tensor_array", "array_ops", "element_shapes")
     )

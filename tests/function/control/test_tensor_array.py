@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -346,3 +347,63 @@ def test_a_tensor_of_dynamic_size_has_the_size_of_the_others():
     assert stacked(df.constant([1.0, -1.0, 2.0]), df.constant(2)).numpy().tolist() == [[0, 0], [1, 2]]
     with pytest.raises(df.errors.InvalidArgumentError, match=r"and \(2,\) are incompatible"):
         stacked(df.constant([1.0, 1.0, 2.0]), df.constant(2))
+
+
+def states(x):
+    steps, batch = df.shape(x)[1], df.shape(x)[0]
+    array, state = df.TensorArray(df.float32, steps), df.zeros([batch, 3])
+    for step in df.range(steps):
+        state = df.tanh(state + x[:, step])
+        array = array.write(step, state)
+    return df.transpose(array.stack(), [1, 0, 2])
+
+
+def states_by_while_loop(x):
+    def iteration(step, array, state):
+        state = df.tanh(state + x[:, step])
+        return step + 1, array.write(step, state), state
+
+    array = df.TensorArray(df.float32, 0, dynamic_size=True, element_shape=[None, 3])
+    before = df.constant(0), array, df.zeros([df.shape(x)[0], 3])
+    _, array, _ = df.while_loop(lambda step, array, state: step < df.shape(x)[1], iteration, before)
+    return df.transpose(array.stack(), [1, 0, 2])
+
+
+def sum_of_unstacked(x):
+    array, total = df.TensorArray(df.float32, df.shape(x)[0]).unstack(x), df.zeros(df.shape(x)[1:])
+    for step in df.range(array.size()):
+        total += array.read(step) * df.cast(step, df.float32)
+    return total
+
+
+def pairs_in_a_map(x):
+    def pair(row):
+        def iteration(i, array):
+            return i + 1, array.write(i, row * df.cast(i + 1, df.float32))
+
+        return df.while_loop(lambda i, _: i < 2, iteration, (0, df.TensorArray(df.float32, 2)))[1].concat()
+
+    return df.map_fn(pair, x)
+
+
+@pytest.mark.llvm  # the one backend that compiles data-dependent sizes
+@pytest.mark.parametrize("program", [states, states_by_while_loop, sum_of_unstacked, pairs_in_a_map])
+def test_elements_of_dynamic_size_have_one_program(program):
+    def value_and_slope(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = program(x)
+        return y, tape.gradient(y, x, unconnected_gradients="zero")
+
+    compiled = df.function(value_and_slope, input_signature=[df.TensorSpec([None, None, 3])])
+    for batch, steps in ((2, 4), (1, 2), (5, 1), (0, 3)):
+        x = df.random.stateless_normal([batch, steps, 3], [batch, steps])
+        for result, expected in zip(compiled(x), value_and_slope(x), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+    (concrete,) = compiled.concrete_functions
+    assert len(concrete._specialisations) == 1
+
+
+def test_an_array_of_no_elements_of_dynamic_size_has_their_rank():
+    compiled = df.function(states, input_signature=[df.TensorSpec([None, None, 3])])
+    assert compiled(df.ones([2, 0, 3])).shape == (2, 0, 3)
