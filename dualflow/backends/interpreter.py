@@ -38,7 +38,13 @@ Array = np.ndarray[Any, Any]
 
 
 CAPABILITIES = Capabilities(
-    dtypes="", integer_matrices=False, windows=False, fourier=False, collectives=False, symbolic_sizes=False
+    dtypes="",
+    integer_matrices=False,
+    windows=False,
+    fourier=False,
+    collectives=False,
+    symbolic_sizes=False,
+    size_scalars=False,
 )
 
 

@@ -43,6 +43,7 @@ class Capabilities:
         fourier: whether there is a routine for Fourier transforms of long rows.
         collectives: whether machine code exchanges tensors with other workers.
         symbolic_sizes: whether a program serves sizes that are known only at run time.
+        size_scalars: whether kernels have arguments that a call computes from sizes.
         vector_bytes: the width of vector registers; None for the processor's.
         cache_bytes: the sizes of the data caches; None for the processor's.
         threads: the number of threads that may share a loop: 1 for the caller alone, None for as many as the
@@ -70,6 +71,7 @@ class Capabilities:
     fourier: bool = True
     collectives: bool = True
     symbolic_sizes: bool = True
+    size_scalars: bool = True
     vector_bytes: int | None = None
     cache_bytes: CacheBytes | None = None
     threads: int | None = None
@@ -101,6 +103,7 @@ class Capabilities:
             fourier=self.fourier and other.fourier,
             collectives=self.collectives and other.collectives,
             symbolic_sizes=self.symbolic_sizes and other.symbolic_sizes,
+            size_scalars=self.size_scalars and other.size_scalars,
             vector_bytes=other.vector_bytes if self.vector_bytes is None else self.vector_bytes,
             cache_bytes=other.cache_bytes if self.cache_bytes is None else self.cache_bytes,
             threads=other.threads if self.threads is None else self.threads,

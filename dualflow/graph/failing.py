@@ -10,7 +10,7 @@ from dualflow.graph.ir import Node
 from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
 from dualflow.graph.scalar_functions import function_of
 from dualflow.graph.scalars import bodies
-from dualflow.ops.op_kinds import Cond, CopyPieces, Elementwise, Literal, MatMul, Reduce, View
+from dualflow.ops.op_kinds import Cond, CopyPieces, Elementwise, Literal, MatMul, Reduce, SizeVector, View
 from dualflow.ops.record import Effect
 from dualflow.scalar import ScalarOp
 
@@ -26,7 +26,7 @@ def may_fail(node: Node) -> bool:
     body = body_of(node)
     if body is not None:
         return any(map(may_fail, body.nodes))
-    if isinstance(kind, View | Literal) or node.effect is Effect.ASSIGN:
+    if isinstance(kind, View | Literal | SizeVector) or node.effect is Effect.ASSIGN:
         return False
     if isinstance(kind, Cond):
         return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)

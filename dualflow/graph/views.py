@@ -16,7 +16,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.virtual_array import VirtualArray, contiguous
-from dualflow.ops.op_kinds import Elementwise, Literal, View
+from dualflow.ops.op_kinds import Elementwise, Literal, SizeVector, View
+from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import is_static, size_variable, size_variables
 
 _ORIGIN = np.zeros(1, np.int8)
@@ -40,11 +41,13 @@ def base_of(value: Value) -> Value:
 
 
 def is_scalar_literal(value: Value) -> bool:
-    """Whether ``value`` is a constant with one element, or a view of one."""
+    """Whether ``value`` is a constant with one element, a scalar of sizes, or a view of one of these."""
     node = base_of(value).node
-    return (
-        node is not None and isinstance(node.op.kind, Literal) and node.output.spec.shape.num_elements() == 1
-    )
+    if node is None:
+        return False
+    if isinstance(node.op.kind, SizeVector):
+        return isinstance(node.attrs["values"][0], SizeScalar)
+    return isinstance(node.op.kind, Literal) and node.output.spec.shape.num_elements() == 1
 
 
 def is_generated(value: Value) -> bool:

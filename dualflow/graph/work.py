@@ -13,7 +13,18 @@ from dualflow.graph.fused import body_of, computed_nodes, product_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
 from dualflow.graph.views import base_of, sizes
-from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatMul, Reduce, Scatter, View
+from dualflow.ops.op_kinds import (
+    Cond,
+    Elementwise,
+    Gather,
+    Literal,
+    Loop,
+    MatMul,
+    Reduce,
+    Scatter,
+    SizeVector,
+    View,
+)
 from dualflow.sizes.symbolic_sizes import typical
 
 
@@ -38,7 +49,7 @@ def work(node: Node, number_of: NumberOf = static_size) -> float:
     operands = [float(_size(v.spec, number_of)) for v in node.inputs]
     if body is not None:
         return sum(work(n, number_of) for n in body.nodes)
-    if isinstance(kind, View | Literal):
+    if isinstance(kind, View | Literal | SizeVector):
         return 0.0
     if isinstance(kind, Cond):
         return max(sum(work(n, number_of) for n in branch.nodes) for branch in bodies(node))
@@ -99,7 +110,7 @@ def element_count(node: Node) -> int:
 
 def computes(node: Node) -> bool:
     """Whether ``node`` computes something: it is neither a view nor a constant."""
-    return not isinstance(node.op.kind, View | Literal)
+    return not isinstance(node.op.kind, View | Literal | SizeVector)
 
 
 def _picked(node: Node) -> TensorSpec | None:

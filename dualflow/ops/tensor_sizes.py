@@ -14,14 +14,17 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Decompose, SizeReader, SizeVector
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.sizes.size_scalars import SizeScalar, evaluate_scalar
 from dualflow.sizes.symbolic_sizes import is_static
 
 SIZES = register(
     Op(
         name="sizes",
-        doc="""The sizes ``values``, of which some are symbolic, as one integer tensor.""",
+        doc="""The sizes ``values``, some of them symbolic, as one integer tensor; or a scalar of sizes.""",
         infer=lambda values, dtype: TensorSpec.of(Shape([len(values)]), dtype),
-        kernel=lambda values, dtype: np.array(values, dtype.dtype),
+        kernel=lambda values, dtype: np.array(
+            [evaluate_scalar(x) if isinstance(x, SizeScalar) else x for x in values], dtype.dtype
+        ),
         kind=SizeVector(),
         samples=(Sample((), {"values": (2, 3), "dtype": int32}),),
     )

@@ -20,6 +20,7 @@ from dualflow.schedule.kernel_statements import (
     walk_kernel,
 )
 from dualflow.schedule.loop_ids import LoopId
+from dualflow.sizes.size_scalars import SizeScalar
 
 
 class Kernel(NamedTuple):
@@ -84,13 +85,19 @@ class KernelLaunch(NamedTuple):
 
     kernel: Kernel
     buffers: tuple[Argument, ...]
-    scalars: tuple[np.generic, ...]
+    scalars: tuple[np.generic | SizeScalar, ...]
     parameters: tuple[int, ...]
     total: int
     work: float
     partials: tuple[DType, ...] = ()
     join: KernelLaunch | None = None
     partial_size: int = 1
+
+    @property
+    def constants(self) -> tuple[np.generic, ...] | None:
+        """The scalars; None if sizes determine one of them."""
+        constants = tuple([x for x in self.scalars if not isinstance(x, SizeScalar)])
+        return constants if len(constants) == len(self.scalars) else None
 
 
 def _runs_by_lanes(statement: KernelStatement) -> TypeGuard[For | Once]:

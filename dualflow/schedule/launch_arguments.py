@@ -11,6 +11,7 @@ from dualflow.core.records import dataclass, field
 from dualflow.schedule.kernel import Argument
 from dualflow.schedule.kernel_statements import LaunchParameter, Scalar
 from dualflow.schedule.nest import NestOperand
+from dualflow.sizes.size_scalars import SizeScalar
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class LaunchArguments:
 
     buffers: dict[Argument, int] = field(default_factory=dict)
     parameters: dict[tuple[object, int], LaunchParameter] = field(default_factory=dict)
-    scalars: dict[object, tuple[Scalar, np.generic]] = field(default_factory=dict)
+    scalars: dict[object, tuple[Scalar, np.generic | SizeScalar]] = field(default_factory=dict)
 
     def buffer(self, argument: Argument) -> int:
         return self.buffers.setdefault(argument, len(self.buffers))

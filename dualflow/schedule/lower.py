@@ -20,7 +20,7 @@ from dualflow.graph.fused import (
 )
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.views import base_of, is_scalar_literal
-from dualflow.ops.op_kinds import Elementwise, Gather, Reduce
+from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, SizeVector
 from dualflow.schedule.nest import (
     Access,
     GatherAxis,
@@ -88,6 +88,8 @@ class _LoweredBody:
         base = base_of(value)
         if is_scalar_literal(base):
             assert base.node is not None
+            if isinstance(base.node.op.kind, SizeVector):
+                return NestOperand(literal=base.node.attrs["values"][0])
             return NestOperand(literal=base.node.attrs["value"].reshape(-1)[0])
         return NestOperand(value=base)
 

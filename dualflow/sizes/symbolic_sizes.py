@@ -327,7 +327,7 @@ def bind_sizes(value: Any, bound: Mapping[SizeFactor, int]) -> Any:
     if isinstance(value, SymInt):
         return evaluate_size(value, bound)
     if isinstance(value, tuple) and size_variables(value):
-        return type(value)(bind_sizes(x, bound) for x in value)
+        return getattr(type(value), "_make", type(value))(bind_sizes(x, bound) for x in value)
     return value
 
 

@@ -6,6 +6,7 @@ from dualflow.graph.capabilities import Capabilities
 
 CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfdFD",
+    size_scalars=False,
     integer_products=False,
     integer_matrices=False,
     strided_host_calls=False,

@@ -297,12 +297,13 @@ class CProgram:
             scratch[f"x{own.buffer}"] = self._in_workspace(start, f"{c_type(dtype)} *")
             start = _aligned(start + math.prod(launch.parameters[n.number] for n in own.length) * dtype.size)
         self._reserve(start)
+        assert launch.constants is not None, "this backend has no scalars of sizes"
         return {
             "lo": "0",
             "hi": self.sizes.text(launch.total),
             **{f"x{i}": text for i, text in enumerate([*buffers, *partials])},
             **scratch,
-            **{f"c{i}": self._scalar(number) for i, number in enumerate(launch.scalars)},
+            **{f"c{i}": self._scalar(number) for i, number in enumerate(launch.constants)},
             **{f"n{i}": self.sizes.text(number) for i, number in enumerate(launch.parameters)},
         }
 

@@ -146,6 +146,7 @@ def _flat_launch(kernel_plan: Plan, nest: Nest, lanes: int) -> KernelLaunch | No
     launch = kernel_launch(nest, lanes)
     size = math.prod(d for d in kernel_plan.outputs[0].shape if d is not None)
     is_flat = not (launch.parameters or launch.partials or launch.join) and launch.total == size
+    is_flat = is_flat and launch.constants is not None
     return launch if is_flat else None
 
 
@@ -156,5 +157,5 @@ def _same_but_for_total(x: KernelLaunch, y: KernelLaunch) -> bool:
         kernel is not None
         and kernel == structure(y.kernel)
         and x.buffers == y.buffers
-        and [s.tobytes() for s in x.scalars] == [s.tobytes() for s in y.scalars]
+        and [s.tobytes() for s in x.constants or ()] == [s.tobytes() for s in y.constants or ()]
     )

@@ -26,6 +26,7 @@ from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.program_statements import CallRoutine
+from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 
 NEGATIVE = "a size is negative"
@@ -189,7 +190,15 @@ def write_sizes(entry: Entry, call: CallRoutine) -> None:
     b, dtype = entry.builder, call.node.output.spec.dtype
     pointer = entry.pointer(call.node.output, call.outputs[0])
     for i, size in enumerate(call.node.attrs["values"]):
-        b.store(entry.param(size).cast(Type.of_dtype(dtype.dtype)), pointer, i)
+        b.store(_element(entry, size, Type.of_dtype(dtype.dtype)), pointer, i)
+
+
+def _element(entry: Entry, size: int | SizeScalar, element: Type) -> EmittedValue:
+    """A size, or a scalar of sizes, as an element of a tensor."""
+    if not isinstance(size, SizeScalar):
+        return entry.param(size).cast(element)
+    index = entry.unit.table.append(size)  # type: ignore[arg-type]
+    return entry.builder.load(entry.params, index * (8 // element.nbytes), element)
 
 
 def write_positions(entry: Entry, call: CallRoutine) -> None:

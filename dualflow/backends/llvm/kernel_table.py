@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import ScratchBuffer
+from dualflow.sizes.size_scalars import SizeScalar
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("thread", I64)]
 """The signature of a kernel; see :mod:`dualflow.backends.llvm.lower_kernel`."""
@@ -30,21 +33,32 @@ class KernelMemory(NamedTuple):
 def is_long(launch: KernelLaunch) -> bool:
     """Whether the kernel has many ops, so that its code is kept short.
 
-    Its scalars are then constants of the code rather than parameters, of which each kernel text has its own.
+    Its scalars are then constants of the code rather than parameters, of which each kernel text has its own,
+    unless sizes determine one of them.
     """
     return launch.kernel.is_long
 
 
+def code_constants(launch: KernelLaunch) -> tuple[np.generic, ...] | None:
+    """The scalars of the kernel that are constants of its code; None if they are parameters."""
+    return launch.constants if is_long(launch) else None
+
+
 def table(launch: KernelLaunch, memory: KernelMemory, first_check: int) -> list[int]:
     """The slice of the parameter table for ``launch``, in the order of :func:`load_arguments`."""
-    scalars = () if is_long(launch) else launch.scalars
+    scalars = launch.scalars if code_constants(launch) is None else ()
     return [
         *launch.parameters,
-        *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
+        *(x if isinstance(x, SizeScalar) else _word(x) for x in scalars),  # type: ignore[list-item]
         *(number for a in launch.buffers for number in (a.buffer, a.offset)),
         *((memory.buffer, memory.stride, *memory.starts) if memory.starts else ()),
         first_check,
     ]
+
+
+def _word(number: np.generic) -> int:
+    """The bits of a scalar in a word of the parameter table."""
+    return int.from_bytes(number.tobytes().ljust(8, b"\0"), "little", signed=True)
 
 
 class KernelArguments(NamedTuple):
@@ -81,7 +95,7 @@ def load_arguments(
         count += 1
         return b.load(table, (count - 1) * (8 // type.nbytes), type)
 
-    kernel, scalars = launch.kernel, () if is_long(launch) else launch.kernel.scalars
+    kernel, scalars = launch.kernel, launch.kernel.scalars if code_constants(launch) is None else ()
     parameters = [load_next() for _ in range(kernel.parameters)]
     loaded_scalars = [load_next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
     elements = [Type.of_dtype(argument.dtype.dtype) for argument in launch.buffers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dualflow.backends.llvm.kernel_table import is_long
+from dualflow.backends.llvm.kernel_table import code_constants
 from dualflow.backends.llvm.lower_kernel import KernelEmitter
 from dualflow.backends.llvm.runtime.interrupts import ROUTINE
 from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
@@ -51,7 +51,8 @@ class KernelText:
 def kernel_text(launch: KernelLaunch, lanes: int, bits: int) -> KernelText:
     """The text of the kernel of ``launch``, for vectors of ``bits`` and vector loops of ``lanes`` lanes."""
     kernel_structure = structure(launch.kernel)
-    literals = tuple([x.tobytes() for x in launch.scalars]) if is_long(launch) else ()
+    constants = code_constants(launch)
+    literals = None if constants is None else tuple([x.tobytes() for x in constants])
     key = kernel_structure, len(launch.partials), literals, lanes, bits
     text = _cached.get(key)
     if text is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_long, load_arguments
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, code_constants, is_long, load_arguments
 from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
 from dualflow.backends.llvm.row_prefetch import DISTANCE, LINE_BYTES, LINES, SMALLEST_TABLE, GatheredRow
 from dualflow.backends.llvm.text import I64, U8, VOID, EmittedValue, LlvmModule, Type
@@ -50,7 +50,7 @@ class KernelValues:
 
     def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
         self.module, self.launch, self.kernel = module, launch, launch.kernel
-        self.is_long = is_long(launch)
+        self.is_long, self._constants = is_long(launch), code_constants(launch)
         self.checks: dict[KernelCheck, int] = {}
         self.lane_loop = launch.kernel.lane_loop
         self.lanes = 1 if self.lane_loop is None else lanes
@@ -88,8 +88,8 @@ class KernelValues:
         if isinstance(operand, Register):
             return self._aligned(self._registers[operand.number])
         if isinstance(operand, ks.Scalar):
-            if self.is_long:
-                return self._constant(self.launch.scalars[operand.number])
+            if self._constants is not None:
+                return self._constant(self._constants[operand.number])
             return self._arguments.scalars[operand.number]
         return self._constant(operand.value)
 

@@ -15,7 +15,8 @@ class ParameterTable:
     """Integers by index: the records of steps, sizes, and addresses of functions.
 
     Attributes:
-        params: the integers; a symbolic size until a call stores its value, and 0 for an address.
+        params: the integers; a symbolic size or a scalar of sizes until a call stores its value; 0 for an
+            address.
         functions: the functions whose addresses are in the table, by index.
         size_params: the index of each size variable.
         input_sizes: the index of the size of an axis of an input, by the numbers of the input and the axis.

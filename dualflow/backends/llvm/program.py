@@ -49,6 +49,7 @@ from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan, symbolic_shapes
 from dualflow.schedule.program_statements import CallRoutine, RunTasks, Statement, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
+from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,9 @@ def write(
         computes_sizes=plan.has_dynamic_sizes,
         sized_by_arguments=bool(plan.argument_sizes),
         parts=tuple(parts),
-        params=np.array([0 if isinstance(x, SymInt) else x for x in unit.table.params], np.int64),
+        params=np.array(
+            [0 if isinstance(x, SymInt | SizeScalar) else x for x in unit.table.params], np.int64
+        ),
         functions={index: source.name for index, source in unit.table.functions.items()},
         arena_bytes=arena_bytes,
         arena_param=arena_param,

@@ -7,17 +7,18 @@ kernels. A call copies the parameter table, stores the sizes of its arguments, a
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.backends.llvm.parameter_table import ParameterTable
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.core.dtypes import DType, float64
 from dualflow.core.records import dataclass, field
+from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
 
 COMPUTE_SIZES: Final = "df_compute_sizes"
@@ -51,11 +52,22 @@ class SizeOp(IntEnum):
     LESS = 12
     ELEMENTS = 13
     """``x * y``, where ``y`` and the result are the bits of a float64, which does not overflow."""
-    FAIL_IF_EQUAL = 14
-    FAIL_UNLESS_EQUAL = 15
-    FAIL_IF_LESS = 16
-    FAIL_UNLESS_LESS = 17
-    FAIL_IF_MORE_ELEMENTS = 18
+    TO_FLOAT32 = 14
+    """A size as a float32, whose bits are the low half of a word."""
+    TO_FLOAT64 = 15
+    FLOAT32_ADD = 16
+    FLOAT32_SUBTRACT = 17
+    FLOAT32_MULTIPLY = 18
+    FLOAT32_DIVIDE = 19
+    FLOAT64_ADD = 20
+    FLOAT64_SUBTRACT = 21
+    FLOAT64_MULTIPLY = 22
+    FLOAT64_DIVIDE = 23
+    FAIL_IF_EQUAL = 24
+    FAIL_UNLESS_EQUAL = 25
+    FAIL_IF_LESS = 26
+    FAIL_UNLESS_LESS = 27
+    FAIL_IF_MORE_ELEMENTS = 28
     """Fails if ``x > y``, for the bits of two float64."""
 
 
@@ -78,12 +90,15 @@ class SizeCode:
     words: list[int] = field(default_factory=list)
     _constants: dict[int, int] = field(default_factory=lambda: {0: _ZERO})
     _values: dict[SymInt, int] = field(default_factory=dict)
+    _scalars: dict[SizeScalar, int] = field(default_factory=dict)
     _products: dict[tuple[SizeFactor, ...], int] = field(default_factory=dict)
 
     def compute_parameters(self) -> None:
-        """Compute all symbolic parameters of the table, each expression once."""
+        """Compute all parameters of the table that depend on sizes, each expression once."""
         for i, size in enumerate(list(self.table.params)):
-            if isinstance(size, SymInt):
+            if isinstance(size, SizeScalar):
+                self._append(SizeOp.MULTIPLY_ADD, i, self._scalar(size), _ZERO, 1)
+            elif isinstance(size, SymInt):
                 value = self._values.get(size)
                 if value is None:
                     self._values[size] = self._compute(size, i)
@@ -142,6 +157,24 @@ class SizeCode:
             total = self._append(SizeOp.MULTIPLY_ADD, target, product, total, coefficient)
         return total
 
+    def _scalar(self, scalar: SizeScalar) -> int:
+        """The index of a parameter with the bits of a scalar of sizes."""
+        index = self._scalars.get(scalar)
+        if index is None:
+            index = self._scalars[scalar] = self._compute_scalar(*scalar)
+        return index
+
+    def _compute_scalar(self, operation: np.ufunc | None, dtype: DType, operands: tuple[Any, ...]) -> int:
+        name = dtype.name.upper()
+        if operation is None and isinstance(operands[0], float):
+            return self.constant(_bits(dtype, operands[0]))
+        if operation is None:
+            return self.apply(SizeOp[f"TO_{name}"], self.value(operands[0]), _ZERO)
+        values = [self._scalar(x) for x in operands]
+        if operation is np.negative:
+            return self.apply(SizeOp[f"{name}_SUBTRACT"], self.constant(_bits(dtype, -0.0)), *values)
+        return self.apply(SizeOp[f"{name}_{operation.__name__.upper()}"], *values)
+
     def _product(self, monomial: tuple[SizeFactor, ...]) -> int:
         index = self._products.get(monomial)
         if index is None:
@@ -164,5 +197,8 @@ class SizeCode:
 
 def float_bits(number: float) -> int:
     """The bits of a float64 as an integer."""
-    bits: int = struct.unpack("<q", struct.pack("<d", number))[0]
-    return bits
+    return _bits(float64, number)
+
+
+def _bits(dtype: DType, number: float) -> int:
+    return int.from_bytes(dtype.dtype.type(number).tobytes(), "little", signed=dtype.size == 8)

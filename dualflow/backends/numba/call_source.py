@@ -46,6 +46,7 @@ from dualflow.schedule.program_statements import (
 )
 from dualflow.schedule.scatter_calls import ScatterIndices
 from dualflow.schedule.select_kernel import kernel_launch
+from dualflow.sizes.size_scalars import SizeScalar
 
 LANES = 16
 """The vector length that reductions are blocked for; Numba vectorises the lane loops itself."""
@@ -336,7 +337,8 @@ class CallWriter(ABC):
         (layout,), value = call.outputs, call.node.output
         out, dtype = self.buffer(layout.buffer, value.spec.dtype), dtype_name(value.spec.dtype)
         for i, size in enumerate(call.node.attrs["values"]):
-            self.lines.add(f"{out}[{self.size(layout.offset + i)}] = {dtype}({self.size(size)})")
+            number = self.literal(size) if isinstance(size, SizeScalar) else f"{dtype}({self.size(size)})"
+            self.lines.add(f"{out}[{self.size(layout.offset + i)}] = {number}")
 
     def _copy(self, copy: CopyMemory) -> None:
         """Write a copy between contiguous values."""

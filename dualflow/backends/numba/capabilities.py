@@ -7,6 +7,7 @@ from dualflow.graph.ir import Graph, Node
 
 CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfd",
+    size_scalars=False,
     integer_products=False,
     integer_matrices=False,
     host_calls_in_bodies=False,

@@ -56,6 +56,7 @@ from dualflow.schedule.program_statements import (
 )
 from dualflow.schedule.size_text import size_message, size_names
 from dualflow.sizes.size_functions import largest
+from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SymInt, UndecidedSize
 
 CHUNKS = 8
@@ -170,7 +171,15 @@ class ProgramSource(CallWriter):
         return self.size(math.prod(0 if d is None else d for d in spec.shape))
 
     def literal(self, number: Any) -> str:
-        return scalar(number)
+        return self._scalar_of_sizes(number) if isinstance(number, SizeScalar) else scalar(number)
+
+    def _scalar_of_sizes(self, number: SizeScalar) -> str:
+        operation, dtype, operands = number
+        if operation is None and isinstance(operands[0], float):
+            return scalar(dtype.dtype.type(operands[0]))
+        if operation is None:
+            return f"{type_name(dtype)}({self.size(operands[0])})"
+        return f"np.{operation.__name__}({', '.join(map(self._scalar_of_sizes, operands))})"
 
     def rows_within(self, nbytes: int) -> str:
         return f"rows_within({self.size(nbytes)})"

@@ -29,6 +29,7 @@ def capabilities() -> Capabilities:
     """
     return Capabilities(
         dtypes=_DTYPES + ("dFD" if current_device().float64 else "F"),
+        size_scalars=False,
         integer_products=False,
         complex_products=False,
         strided_host_calls=False,

@@ -72,10 +72,11 @@ def kernel_arguments(
     launch: KernelLaunch, memory: Iterable[PartialResults | ScratchMemory] = ()
 ) -> tuple[KernelArgument, ...]:
     """The arguments of the kernel of a loop nest; ``memory`` is what it needs besides its buffers."""
+    assert launch.constants is not None, "this backend has no scalars of sizes"
     return (
         *(BufferArgument(a.buffer, a.offset) for a in launch.buffers),
         *memory,
-        *map(ScalarArgument, launch.scalars),
+        *map(ScalarArgument, launch.constants),
         *map(Int64Argument, launch.parameters),
     )
 

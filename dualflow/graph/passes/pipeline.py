@@ -40,6 +40,7 @@ from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.placement import place_on_host, without_placement
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
+from dualflow.graph.passes.size_scalars import compute_from_sizes
 from dualflow.graph.passes.small_operands import lower_small_operands
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
@@ -133,6 +134,12 @@ PASSES: Final = (
         applies=lambda capabilities: not capabilities.device,
     ),
     *SIMPLIFICATIONS,
+    Pass(
+        "scalars of sizes",
+        "after algebra, which broadcasts after other ops; before fusion, for which they are constants",
+        _plain(compute_from_sizes),
+        applies=lambda capabilities: capabilities.size_scalars,
+    ),
     Pass(
         "integer products",
         "after the rewrites of users, which may add some",

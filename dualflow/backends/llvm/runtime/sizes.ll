@@ -31,6 +31,12 @@ next:
   %y.param = getelementptr i64, ptr %params, i64 %y.index
   %x = load i64, ptr %x.param
   %y = load i64, ptr %y.param
+  %x.word = trunc i64 %x to i32
+  %y.word = trunc i64 %y to i32
+  %x.float32 = bitcast i32 %x.word to float
+  %y.float32 = bitcast i32 %y.word to float
+  %x.float64 = bitcast i64 %x to double
+  %y.float64 = bitcast i64 %y to double
   switch i64 %op, label %end [ i64 1, label %multiply.add
                                i64 2, label %multiply
                                i64 3, label %quotient
@@ -44,11 +50,21 @@ next:
                                i64 11, label %equal
                                i64 12, label %less
                                i64 13, label %elements
-                               i64 14, label %fail.if.equal
-                               i64 15, label %fail.unless.equal
-                               i64 16, label %fail.if.less
-                               i64 17, label %fail.unless.less
-                               i64 18, label %fail.if.more.elements ]
+                               i64 14, label %to.float32
+                               i64 15, label %to.float64
+                               i64 16, label %float32.add
+                               i64 17, label %float32.subtract
+                               i64 18, label %float32.multiply
+                               i64 19, label %float32.divide
+                               i64 20, label %float64.add
+                               i64 21, label %float64.subtract
+                               i64 22, label %float64.multiply
+                               i64 23, label %float64.divide
+                               i64 24, label %fail.if.equal
+                               i64 25, label %fail.unless.equal
+                               i64 26, label %fail.if.less
+                               i64 27, label %fail.unless.less
+                               i64 28, label %fail.if.more.elements ]
 
 multiply.add:
   %scaled = mul i64 %x, %k
@@ -110,13 +126,63 @@ less:
 
 elements:
   %count = sitofp i64 %x to double
-  %others = bitcast i64 %y to double
-  %all = fmul double %others, %count
+  %all = fmul double %y.float64, %count
   %elements.result = bitcast double %all to i64
   br label %put
 
+to.float32:
+  %single = sitofp i64 %x to float
+  br label %put.float32
+
+to.float64:
+  %double = sitofp i64 %x to double
+  br label %put.float64
+
+float32.add:
+  %float32.add.result = fadd float %x.float32, %y.float32
+  br label %put.float32
+
+float32.subtract:
+  %float32.subtract.result = fsub float %x.float32, %y.float32
+  br label %put.float32
+
+float32.multiply:
+  %float32.multiply.result = fmul float %x.float32, %y.float32
+  br label %put.float32
+
+float32.divide:
+  %float32.divide.result = fdiv float %x.float32, %y.float32
+  br label %put.float32
+
+float64.add:
+  %float64.add.result = fadd double %x.float64, %y.float64
+  br label %put.float64
+
+float64.subtract:
+  %float64.subtract.result = fsub double %x.float64, %y.float64
+  br label %put.float64
+
+float64.multiply:
+  %float64.multiply.result = fmul double %x.float64, %y.float64
+  br label %put.float64
+
+float64.divide:
+  %float64.divide.result = fdiv double %x.float64, %y.float64
+  br label %put.float64
+
+put.float32:
+  %float32.result = phi float [ %single, %to.float32 ], [ %float32.add.result, %float32.add ], [ %float32.subtract.result, %float32.subtract ], [ %float32.multiply.result, %float32.multiply ], [ %float32.divide.result, %float32.divide ]
+  %float32.bits = bitcast float %float32.result to i32
+  %float32.word = zext i32 %float32.bits to i64
+  br label %put
+
+put.float64:
+  %float64.result = phi double [ %double, %to.float64 ], [ %float64.add.result, %float64.add ], [ %float64.subtract.result, %float64.subtract ], [ %float64.multiply.result, %float64.multiply ], [ %float64.divide.result, %float64.divide ]
+  %float64.word = bitcast double %float64.result to i64
+  br label %put
+
 put:
-  %result = phi i64 [ %sum, %multiply.add ], [ %product, %multiply ], [ %quotient.result, %quotient ], [ %remainder.result, %remainder ], [ %larger, %largest ], [ %smaller, %smallest ], [ %index, %normalized.index ], [ %inferred, %inferred.size ], [ %size, %broadcast.size ], [ %stride, %broadcast.stride ], [ %equal.result, %equal ], [ %less.result, %less ], [ %elements.result, %elements ]
+  %result = phi i64 [ %sum, %multiply.add ], [ %product, %multiply ], [ %quotient.result, %quotient ], [ %remainder.result, %remainder ], [ %larger, %largest ], [ %smaller, %smallest ], [ %index, %normalized.index ], [ %inferred, %inferred.size ], [ %size, %broadcast.size ], [ %stride, %broadcast.stride ], [ %equal.result, %equal ], [ %less.result, %less ], [ %elements.result, %elements ], [ %float32.word, %put.float32 ], [ %float64.word, %put.float64 ]
   %target.param = getelementptr i64, ptr %params, i64 %target
   store i64 %result, ptr %target.param
   br label %next
@@ -138,9 +204,7 @@ fail.unless.less:
   br label %check
 
 fail.if.more.elements:
-  %x.elements = bitcast i64 %x to double
-  %y.elements = bitcast i64 %y to double
-  %are.more = fcmp ogt double %x.elements, %y.elements
+  %are.more = fcmp ogt double %x.float64, %y.float64
   br label %check
 
 check:
