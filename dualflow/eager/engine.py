@@ -65,7 +65,7 @@ class EagerEngine(Engine):
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
                 if (
-                    array.size > COMPILED_ABOVE
+                    array.size > op.compiled_above
                     and (compiled := KERNELS.value(op, (x,), _NO_ATTRS)) is not None
                 ):
                     return compiled
@@ -90,7 +90,7 @@ class EagerEngine(Engine):
             or dtype.char in _FLOATS
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
-            if (a.size > COMPILED_ABOVE or b.size > COMPILED_ABOVE) and (
+            if (a.size > op.compiled_above or b.size > op.compiled_above) and (
                 compiled := KERNELS.value(op, (x, y), _NO_ATTRS)
             ) is not None:
                 return compiled
@@ -116,7 +116,7 @@ class EagerEngine(Engine):
                 return run_placed(op, inputs, attrs, self.run)
         arrays = [x._array for x in inputs]
         for array in arrays:
-            if array.size > COMPILED_ABOVE and type(op.kind) is not View:
+            if array.size > op.compiled_above and type(op.kind) is not View:
                 compiled = KERNELS.value(op, inputs, attrs)
                 if compiled is not None:
                     return compiled
