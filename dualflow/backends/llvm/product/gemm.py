@@ -32,7 +32,7 @@ from dualflow.backends.llvm.product.gemm_windows import emit_pieces
 from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, integer_multiply_add
 from dualflow.backends.llvm.product.window_layout import copied_windows
 from dualflow.backends.llvm.product.window_offsets import emit_offsets, emit_windows, list_lengths
-from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, I32, LlvmModule, Type
 from dualflow.core.records import NamedTuple
@@ -60,7 +60,7 @@ CONFLICT_BYTES = 4096
 """Columns of A whose stride is a multiple of this conflict in a set-associative cache."""
 
 
-_NO_ADDRESSES = (0,) * (Field.COPY + 1 - Field.NARROW)
+_NO_ADDRESSES = (0,) * (Field.MEDIUM + 1 - Field.NARROW)
 """The addresses of other routines in a table until the program is linked; see :meth:`Gemm.routines`."""
 
 
@@ -292,14 +292,9 @@ class Gemm(NamedTuple):
         return indices * table[Field.THREAD_SCRATCH] * self.element.nbytes
 
     def text(self) -> str:
-        """The module of LLVM IR with the function and the micro-kernel of the widest tile."""
-        element, lanes, products = self.element, self.lanes, self.products
+        """The module of LLVM IR with the function, without micro-kernels."""
+        element, lanes, windows = self.element, self.lanes, self.windows
         module = LlvmModule(self.bits)
-        windows = self.windows
-        tiles = partial(emit_tiles, module, products=products, windows=windows)
-        tiles("wide", self.wide, element, lanes, packing=True)
-        if self.medium:
-            tiles("medium", self.medium, element, lanes)
         if windows:
             emit_pieces(module, "copy_pieces", element, lanes)
             emit_offsets(module, "list_offsets")
@@ -307,7 +302,7 @@ class Gemm(NamedTuple):
         lists = list_lengths(MAX_COPIED_MC, MAX_KC) if windows else None
         emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
         emit_entry(module, self.routine, "blocks")
-        return module.text()
+        return module.text() if windows else QUICKLY_COMPILED + module.text(scalar=True)
 
     def source(self) -> IrSource:
         """The module that defines the routine."""
@@ -322,7 +317,10 @@ class Gemm(NamedTuple):
             table[which] for which in (Field.N, Field.B_COLUMN_STRIDE, Field.COPY_STRIDE)
         )
         last_columns = n % self.nr
+        medium_nr = self.medium.vectors * self.lanes if self.medium else 0
         calls = {
+            Field.WIDE: self.calls_wide(n),
+            Field.MEDIUM: medium_nr > 0 and (not is_static((n,)) or medium_nr < 2 * last_columns <= self.nr),
             Field.NARROW: not is_static((n,)) or 0 < last_columns <= self.nr // 2,
             Field.DOT: not is_static((n,)) or n == 1,
             Field.PACK: not is_static((n, b_column_stride)) or b_column_stride != 1 != n,
@@ -330,13 +328,28 @@ class Gemm(NamedTuple):
         }
         return {which: _routine(self, which) for which, called in calls.items() if called}
 
+    def calls_wide(self, n: int) -> bool:
+        """Whether products with ``n`` columns may call the micro-kernel of the widest tile."""
+        return not is_static((n,)) or n > self.nr // 2
+
+    def wide_source(self) -> IrSource:
+        """The module of the micro-kernel of the widest tile."""
+        return _routine(self, Field.WIDE)
+
     def routine_text(self, which: Field, name: str) -> str:
         """The module of LLVM IR of another routine, whose function has this name."""
         element, lanes, products = self.element, self.lanes, self.products
         module = LlvmModule(self.bits)
-        if which is Field.NARROW:
-            tiles = partial(emit_tiles, products=products, windows=self.windows, exported=True)
-            tiles(module, name, NARROW, element, lanes)
+        tiles = partial(
+            emit_tiles, module, name, element=element, lanes=lanes, products=products, windows=self.windows
+        )
+        if which is Field.WIDE:
+            tiles(self.wide, packing=True)
+        elif which is Field.MEDIUM:
+            assert self.medium is not None, "only products with such a tile call it"
+            tiles(self.medium)
+        elif which is Field.NARROW:
+            tiles(NARROW)
         elif which is Field.DOT:
             emit_dot(module, name, DOTS, element, self.dot_lanes, products=products, windows=self.windows)
         elif which is Field.PACK:

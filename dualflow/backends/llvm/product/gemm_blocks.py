@@ -172,11 +172,14 @@ class _PanelProduct:
         """Call the micro-kernel whose tile is the widest that is more than half full; returns its width."""
         builder = self.builder
         width, kernel = builder.constant(I64, lanes), routine(builder, self.table, Field.NARROW)
-        for tile, name in ((medium, "medium"), (wide, "wide")):
+        for tile, which in ((medium, Field.MEDIUM), (wide, Field.WIDE)):
             if tile is not None:
                 nr = tile.vectors * lanes
                 fits = self.columns > nr // 2
-                width, kernel = fits.select(nr, width), fits.select(builder.address(name), kernel)
+                width, kernel = (
+                    fits.select(nr, width),
+                    fits.select(routine(builder, self.table, which), kernel),
+                )
         columns = minimum(self.columns, width)
         row_stride = self.size[Field.B_ROW_STRIDE]
 
