@@ -10,6 +10,8 @@ into panels of nr columns. The micro-kernel computes tiles of mr rows and nr col
             for each panel of B, kc x nr                           packed by the first tile, or by gemm_pack
                 for each tile of C, mr x nr: a loop over kc        gemm_kernel.emit_tiles
 
+A small product, of one block, K block and panel, is one call of a micro-kernel.
+
 A is not packed, since broadcasting an element costs the same for any stride; it is copied only if its columns
 conflict in a cache.
 
@@ -60,7 +62,7 @@ CONFLICT_BYTES = 4096
 """Columns of A whose stride is a multiple of this conflict in a set-associative cache."""
 
 
-_NO_ADDRESSES = (0,) * (Field.MEDIUM + 1 - Field.NARROW)
+_NO_ADDRESSES = (0,) * (Field.ALONE + 1 - Field.NARROW)
 """The addresses of other routines in a table until the program is linked; see :meth:`Gemm.routines`."""
 
 
@@ -301,7 +303,7 @@ class Gemm(NamedTuple):
             emit_windows(module, "copy_windows")
         lists = list_lengths(MAX_COPIED_MC, MAX_KC) if windows else None
         emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
-        emit_entry(module, self.routine, "blocks")
+        emit_entry(module, self.routine, "blocks", windows=windows)
         return module.text() if windows else QUICKLY_COMPILED + module.text(scalar=True)
 
     def source(self) -> IrSource:
@@ -326,7 +328,26 @@ class Gemm(NamedTuple):
             Field.PACK: not is_static((n, b_column_stride)) or b_column_stride != 1 != n,
             Field.COPY: not self.windows and (not is_static((copy_stride,)) or copy_stride != 0),
         }
-        return {which: _routine(self, which) for which, called in calls.items() if called}
+        alone = self._micro_kernel_alone(table)
+        routines = {which: _routine(self, which) for which, called in calls.items() if called}
+        return routines if alone is None else {**routines, Field.ALONE: _routine(self, alone)}
+
+    def _micro_kernel_alone(self, table: Sequence[int]) -> Field | None:
+        """The micro-kernel that computes a small product in one call, on B in place; None for other products.
+
+        It is the one that the loops would call, with the same arguments.
+        """
+        if self.windows or not is_static(table[: Field.NARROW]) or table[Field.BLOCKS] != 1:
+            return None
+        n = table[Field.N]
+        in_place = table[Field.COPY_STRIDE] == 0 and (n == 1 or table[Field.B_COLUMN_STRIDE] == 1)
+        if table[Field.K] > table[Field.KC] or not in_place:
+            return None
+        if n == table[Field.A_COLUMN_STRIDE] == table[Field.B_ROW_STRIDE] == 1:
+            return Field.DOT
+        if self.calls_wide(n):
+            return Field.WIDE if n <= self.nr else None
+        return Field.NARROW if n <= self.lanes else None
 
     def calls_wide(self, n: int) -> bool:
         """Whether products with ``n`` columns may call the micro-kernel of the widest tile."""

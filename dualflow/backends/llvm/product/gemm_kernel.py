@@ -49,6 +49,7 @@ class Field(IntEnum):
     COPY = auto()  # copies a block of A
     WIDE = auto()  # the micro-kernel of the widest tile
     MEDIUM = auto()  # the micro-kernel of a tile of half the width, for windows
+    ALONE = auto()  # the micro-kernel that computes the whole product in one call
 
 
 class WindowField(IntEnum):
