@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import float64
+from dualflow.core.dtypes import float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, multiply
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, logical_and, logical_not
 from dualflow.ops.conversion import cast
@@ -26,45 +27,53 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.selection import masked, where
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.static import require_static_sizes, static_int, static_value
+from dualflow.ops.static import static_int, static_value
 from dualflow.ops.statistics import reduce_logsumexp
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def _labels_infer(labels: TensorSpec, classes: int) -> TensorSpec:
+def _labels_infer(labels: TensorSpec, *count: TensorSpec, classes: int | None) -> TensorSpec:
     if not labels.dtype.is_integer:
         raise DTypeError(f"labels are class numbers, not {labels.dtype.name}; cast them with df.cast.")
     return labels
 
 
-def _bad_label(classes: int) -> str:
-    return f"a label is outside of [0, {classes}), the classes of the logits; mask such rows"
+def _bad_label(classes: int | None) -> str:
+    interval = "the interval of" if classes is None else f"[0, {classes}),"
+    return f"a label is outside of {interval} the classes of the logits; mask such rows"
 
 
-def _labels_kernel(labels: Any, classes: int) -> Any:
+def _labels_kernel(labels: Any, *count: Any, classes: int | None) -> Any:
     if labels.dtype.kind not in "iu":
         raise TypeError("labels are class numbers")
+    classes = int(count[0]) if classes is None else classes
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
         bad_label = labels[(labels < 0) | (labels >= classes)].flat[0]
         raise OutOfRangeError(f"{_bad_label(classes)}: {bad_label}.")
     return labels
 
 
-def _labels_code(m: Any, labels: Any, classes: int) -> Any:
-    m.check((labels >= 0) & (labels < classes), _bad_label(classes) + ".")
+def _labels_code(m: Any, labels: Any, *count: Any, classes: int | None) -> Any:
+    end = count[0] if classes is None else classes
+    m.check((labels >= 0) & (labels < end), _bad_label(classes) + ".")
     return labels
 
 
 LABELS = register(
     Op(
         name="labels",
-        doc="""``labels``; an error unless each is in ``[0, classes)``.""",
+        doc="""``labels``; an error unless each is in ``[0, classes)``.
+
+        If ``classes`` is None, the number of classes is an operand, a scalar of the dtype of the labels.
+        """,
         infer=_labels_infer,
         kernel=_labels_kernel,
         kind=Elementwise(_labels_code, error=OutOfRangeError),
+        batching_rule=LEADING,
         samples=(Sample((integers(0, 5),), {"classes": 5}),),
     )
 )
@@ -84,7 +93,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
         OutOfRangeError: a label is not a class.
-        InvalidArgumentError: the shapes do not match, or the number of classes is unknown in a trace.
+        InvalidArgumentError: the shapes do not match.
         DTypeError: ``labels`` doesn't hold integers, or ``logits`` floats.
 
     >>> import dualflow as df
@@ -97,8 +106,12 @@ def sparse_softmax_cross_entropy_with_logits(
             f"labels of shape {ids.shape} and logits of shape {x.shape} do not match: "
             "labels have the shape of the logits without its last axis."
         )
-    (classes,), last = require_static_sizes(x.shape, "the number of classes", [-1]), len(ids.shape)
-    ids = dispatch.current().apply(LABELS, (ids,), {"classes": classes})
+    classes, last = x.shape[-1], len(ids.shape)
+    if type(classes) is int:
+        ids = dispatch.current().apply(LABELS, (ids,), {"classes": classes})
+    else:
+        classes, ids = sizes_of(x, int64)[-1], cast(ids, int64) if ids.dtype.is_integer else ids
+        ids = dispatch.current().apply(LABELS, (ids, classes), {"classes": None})
     one_hot = equal(expand_dims(ids, last), iota([1] * last + [classes], last, ids.dtype))
     return reduce_logsumexp(x, last) - reduce_sum(masked(one_hot, x), last)
 

@@ -79,6 +79,10 @@ CASES: dict[str, Case] = {
     ),
     "a trace of two axes": (lambda x: df.einsum("bii->b", x), ((3, N, N),)),
     "an update of the last row": (lambda x: df.tensor_scatter_nd_update(x, [[0]], x[-1:]), ((N, 3),)),
+    "a cross entropy of classes": (
+        lambda x: df.nn.sparse_softmax_cross_entropy_with_logits(df.range(len(x)) % len(x), x),
+        ((N, N),),
+    ),
     "largest elements": (lambda x: df.sort(x, -1, "DESCENDING")[:, :2], ((N, N),)),
 }
 SIZES = (2, 3, 4, 7, 31, 32, 33)
