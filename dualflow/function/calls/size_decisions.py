@@ -26,6 +26,15 @@ from dualflow.sizes.symbolic_sizes import (
 _NO_NUMBERS: Final[Mapping[SizeVariable, int]] = {}
 
 
+class FixedSize(UndecidedSize):
+    """The error for an op that compares sizes which are equal where ``variable`` is ``number``."""
+
+    def __init__(self, variable: SizeVariable, number: int) -> None:
+        super().__init__(f"an op decides that the size {variable.name} is {number}")
+        self.variable = variable
+        self.number = number
+
+
 class CallSizes:
     """The sizes of the call that a program is recorded for, and the guards found when it was recorded.
 
@@ -68,8 +77,10 @@ class SizesOfPart(CallSizes):
 class GuardedDecisions:
     """Decides comparisons by the sizes of a call.
 
-    Equal polynomials in size variables are refused, since the other nodes of the graph have both of them:
-    such calls are traced for their shapes. That an axis of n elements has an even number of them is a guard.
+    Equal polynomials in size variables are refused, since the other nodes of the graph have both of them. If
+    they are equal because a size variable is some number, the graph is recorded again with the number in its
+    place; other calls are traced for their shapes. That an axis of n elements has an even number of them is a
+    guard.
 
     Args:
         numbers: the number of each size variable in the call. Without any, for a program of no particular
@@ -95,6 +106,7 @@ class GuardedDecisions:
         """Whether ``x == y`` in the call; a guard unless it holds for no or all sizes.
 
         Raises:
+            FixedSize: they are equal in the call, since a size variable is 0 or another number.
             UndecidedSize: they are equal in the call, but differ as polynomials in size variables.
         """
         decided = equal_for_all(x, y)
@@ -117,6 +129,11 @@ class GuardedDecisions:
             guard = self.guards[key] = SizeGuard(equality, x, y, outcome, None)
             self._record(guard)
         if equality and outcome and _is_polynomial(x - y):
+            variables = size_variables(x - y)
+            zeros = {variable for variable in variables if self._numbers[variable] == 0}
+            if zeros or len(variables) == 1:
+                variable = min(zeros or variables)
+                raise FixedSize(variable, self._numbers[variable])
             raise UndecidedSize(f"an op compares {x!r} with {y!r}, which are equal")
         return outcome
 

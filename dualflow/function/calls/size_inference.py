@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
+from dualflow.core.dtypes import int32
 from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.shape import Shape
@@ -38,7 +39,7 @@ from dualflow.ops.indexing import REPLACE, part_shape
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, Opaque, View
 from dualflow.ops.shapes import ENSURED
 from dualflow.schedule.call_reports import user_line
-from dualflow.sizes.size_functions import substitute
+from dualflow.sizes.size_functions import largest, smallest, substitute
 from dualflow.sizes.symbolic_sizes import (
     SymInt,
     UndecidedSize,
@@ -50,13 +51,15 @@ from dualflow.sizes.symbolic_sizes import (
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
+_NOT_FIXED: Final[Mapping[Axis, int]] = {}
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
 class SizeInference(ControlFlowInference):
     """Records the nodes of a graph, or of the body of a conditional or loop, with symbolic sizes.
 
-    It is the :class:`~dualflow.ops.op_kinds.SizeReader` of ops that read sizes from tensors.
+    It is the :class:`~dualflow.ops.op_kinds.SizeReader` of ops that read sizes from tensors. ``fixed_sizes``
+    has the sizes of axes of arguments that are numbers.
 
     Attributes:
         tracer: records the nodes.
@@ -68,8 +71,14 @@ class SizeInference(ControlFlowInference):
         decisions: decides comparisons that ops make of sizes.
     """
 
-    def __init__(self, tracer: Tracer, outer: SizeInference | None = None) -> None:
+    def __init__(
+        self,
+        tracer: Tracer,
+        outer: SizeInference | None = None,
+        fixed_sizes: Mapping[Axis, int] = _NOT_FIXED,
+    ) -> None:
         super().__init__(tracer, outer)
+        self._fixed_sizes = fixed_sizes
         self._outer = outer
         self.checked_sizes: dict[SymInt, int] = {} if outer is None else dict(outer.checked_sizes)
         self.op_name = ""
@@ -86,7 +95,9 @@ class SizeInference(ControlFlowInference):
         """
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
-            if size is None:
+            if (input_index, axis) in self._fixed_sizes:
+                shape[axis] = self._fixed_sizes[input_index, axis]
+            elif size is None:
                 axes = groups.get((input_index, axis), ((input_index, axis),))
                 if axes[0] == (input_index, axis):
                     self.argument_sizes[axes] = variable = size_variable(least=0)
@@ -228,6 +239,9 @@ class SizeInference(ControlFlowInference):
         value = self._first_equal(self.tracer.lift(tensor)._value)
         integers = self.integers
         elements = [substitute(x, integers.replaced) for x in integers.of(value).reshape(-1).tolist()]
+        if value.spec.dtype is int32:
+            for element in elements:
+                self._require_int32(element)
         if least is None:
             for element in elements:
                 self._bind_variables(element)
@@ -339,6 +353,17 @@ class SizeInference(ControlFlowInference):
         attrs |= {"value": value} if source is None else {"index": index}
         self.tracer.builder.add(BIND_SIZE, [] if source is None else [source], attrs, origin.caller())
         self.bound |= size_variables(size)
+
+    def _require_int32(self, value: int) -> None:
+        """Let the program check that int32 holds ``value``, if it is computed from numbers of tensors.
+
+        Int32 arithmetic wraps around, but expressions don't.
+        """
+        variables = size_variables(value)
+        if variable_of(value) is None and not variables.isdisjoint(self.integers.sources):
+            self._bind_variables(value)
+            nearest = smallest(largest(value, int32.min), int32.max)
+            self._require(nearest, value, "int32 does not hold {1[0]}; use int64", ((nearest,), (value,)))
 
     def _require(
         self, x: int, y: int, message: str, shapes: tuple[Any, Any], *, repeats: bool = False

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.function.calls.size_decisions import CallSizes, GuardedDecisions
+from dualflow.function.calls.size_decisions import CallSizes, FixedSize, GuardedDecisions
 from dualflow.function.calls.size_inference import EqualAxes, SizeInference
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Graph, GraphBuilder, Update, Value
@@ -57,11 +57,34 @@ def with_symbolic_sizes(
             Nodes that read them come after those that compute the output.
         call_sizes: the sizes of a call, which decide the comparisons that ops make of sizes; gets the guards.
 
+    Sizes of arguments that ops compare with equal numbers are these numbers.
+
     Raises:
         UndecidedSize: no expression describes a size, or an op needs its number.
     """
     graph = merge_loops(graph)  # by their inputs, while these are those of the trace
-    inference = SizeInference(Tracer(graph.name, options=options))
+    fixed_sizes: dict[Axis, int] = {}
+    while True:
+        inference = SizeInference(Tracer(graph.name, options=options), fixed_sizes=fixed_sizes)
+        try:
+            return _recorded(inference, graph, equal_axes, guards, shaped_as, call_sizes)
+        except FixedSize as error:
+            axes = [
+                axes for axes, size in inference.argument_sizes.items() if variable_of(size) == error.variable
+            ]
+            if not axes:
+                raise
+            fixed_sizes |= dict.fromkeys(axes[0], error.number)
+
+
+def _recorded(
+    inference: SizeInference,
+    graph: Graph,
+    equal_axes: EqualAxes,
+    guards: SizeGuards,
+    shaped_as: Mapping[int, int],
+    call_sizes: CallSizes | None,
+) -> Graph:
     groups = {axis: group for group in equal_axes for axis in group}
     with tracing(inference.tracer):
         inputs = {

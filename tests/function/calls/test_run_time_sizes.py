@@ -408,6 +408,24 @@ def test_sizes_computed_in_narrow_integers_wrap_around(name):
     assert_same(df.function(program)(df.constant(n)), program(df.constant(n)))
 
 
+@pytest.mark.llvm  # the one backend that compiles data-dependent sizes
+@pytest.mark.parametrize(
+    ("bound", "n"),
+    [
+        (lambda n: n + 1, 2**31 - 1),
+        (lambda n: n * n, 65536),
+        (lambda n: -n, -(2**31)),
+        (lambda n: 2 * n, 2**30),
+    ],
+)
+def test_a_bound_that_int32_does_not_hold_is_an_error(bound, n):
+    f = df.function(lambda x, n: x[: bound(n)] + 1.0)
+    assert_same(f(df.constant(X), df.constant(1)), df.constant(X)[: bound(1)] + 1.0)
+    with pytest.raises(df.errors.InvalidArgumentError, match=f"int32 does not hold {bound(n)}; use int64"):
+        f(df.constant(X), df.constant(n))
+    assert_same(f(df.constant(X), df.constant(n, df.int64)), df.constant(X)[: bound(n)] + 1.0)
+
+
 @pytest.mark.parametrize("bound", [5, 2**63 - 1, 2**63, 2**63 + 5, 2**64 - 3])
 def test_unsigned_bounds_of_slices_are_not_negative(bound):
     n = df.constant(np.uint64(bound))

@@ -154,6 +154,28 @@ def test_gradients_of_sizes_that_are_decided_alike_share_a_program(name: str) ->
 
 
 @pytest.mark.llvm
+@pytest.mark.parametrize(
+    "name", ["a sum over two axes", "grouped filters of one image", "largest of windows"]
+)
+def test_an_axis_of_a_size_that_an_op_distinguishes_has_one_program_for_the_sizes_of_others(
+    name: str,
+) -> None:
+    programs: dict[str, Callable[..., Any]] = {
+        "a sum over two axes": lambda x: df.einsum("nhwc,nhwc->hw", x, x),
+        "grouped filters of one image": lambda x: df.nn.depthwise_conv2d(
+            x, IMAGE_FILTERS, [1, 1, 1, 1], "SAME"
+        ),
+        "largest of windows": lambda x: df.nn.max_pool2d(x, 2, 2, "SAME"),
+    }
+    function = with_gradient(programs[name])
+    compiled = df.function(function, input_signature=[df.TensorSpec([N, N, N, 2], df.float64)])
+    for height, width in ((4, 6), (8, 10), (6, 8), (16, 32)):
+        assert_equal_to_eager(compiled, function, arguments(((1, height, width, 2),), height), name)
+    (trace,) = compiled.concrete_functions
+    assert len(trace._specialisations) == 1
+
+
+@pytest.mark.llvm
 def test_sizes_choose_the_program_whatever_calls_there_were_before() -> None:
     def results(order: tuple[int, ...]) -> dict[int, bytes]:
         function, shapes, _ = CASES["a strided convolution"]
