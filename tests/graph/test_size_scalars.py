@@ -53,6 +53,15 @@ def test_scalars_have_the_bits_of_eager_code(scalar: Scalar, dtype: str) -> None
         np.testing.assert_array_equal(compiled(x).numpy(), expected, strict=True)
 
 
+def test_products_with_zeros_of_both_signs_are_two_scalars() -> None:
+    @df.function(input_signature=[df.TensorSpec([None])])
+    def zeros(x: Any) -> Any:
+        n = df.cast(df.shape(x)[0], df.float32)
+        return n * 0.0, n * -0.0
+
+    assert [bool(np.signbit(x)) for x in zeros(df.ones([3]))] == [False, True]
+
+
 def mean_and_gradient(x: Any) -> Any:
     with df.GradientTape() as tape:
         tape.watch(x)

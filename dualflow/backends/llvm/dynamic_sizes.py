@@ -6,7 +6,12 @@ that depend on it; it is called when the variable is bound. So kernels read size
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from typing import Final
+
+import numpy as np
 
 from dualflow.backends.llvm.entry import (
     TOO_LARGE,
@@ -96,22 +101,55 @@ def emitted_size(
     return value
 
 
+def _emitted_scalar(b: Builder, scalar: SizeScalar, size: Callable[[int], EmittedValue]) -> EmittedValue:
+    """Emit a scalar of sizes; ``size`` emits a size."""
+    operation, dtype, operands = scalar
+    element = Type.of_dtype(dtype.dtype)
+    if operation is None:
+        (number,) = operands
+        return b.constant(element, number) if isinstance(number, float) else size(number).cast(element)
+    values = [_emitted_scalar(b, x, size) for x in operands]
+    if operation is np.negative:
+        return -values[0]
+    return _SCALAR_OPERATIONS[operation](*values)
+
+
+_SCALAR_OPERATIONS: Final[Mapping[np.ufunc, Callable[..., EmittedValue]]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+}
+
+
 def write_setters(unit: Unit) -> None:
     """Emit the functions that are called when a variable is bound: ``void sizes<index>(params)``."""
-    symbolic_params = [
-        (i, x, size_variables(x)) for i, x in enumerate(unit.table.params) if isinstance(x, SymInt)
+    numbers = [
+        (i, x, size_variables(x))
+        for i, x in enumerate(unit.table.params)
+        if isinstance(x, SymInt | SizeScalar)
     ]
     for variable, index in unit.table.size_params.items():
-        function = unit.module.functions[_setter(index)]
-        (params,) = function.args
-        factors: dict[SizeFactor, EmittedValue] = {}
-        values: dict[SymInt, EmittedValue] = {}
-        for i, size, variables in symbolic_params:
-            if variable in variables:
-                if size not in values:
-                    values[size] = emitted_size(function.builder, unit, params, size, factors)
-                function.builder.store(values[size], params, i)
-        function.builder.ret()
+        _write_setter(unit, index, [(i, x) for i, x, variables in numbers if variable in variables])
+
+
+def _write_setter(unit: Unit, index: int, numbers: Sequence[tuple[int, int | SizeScalar]]) -> None:
+    """Emit the function that stores ``numbers``, each a size or a scalar of sizes, at their indices."""
+    function = unit.module.functions[_setter(index)]
+    b, (params,) = function.builder, function.args
+    factors: dict[SizeFactor, EmittedValue] = {}
+    values: dict[int, EmittedValue] = {}
+
+    def size(number: int) -> EmittedValue:
+        value = values.get(number)
+        if value is None:
+            value = values[number] = emitted_size(b, unit, params, number, factors)
+        return value
+
+    for i, number in numbers:
+        value = _emitted_scalar(b, number, size) if isinstance(number, SizeScalar) else size(number)
+        b.store(value, params, i * (8 // value.type.nbytes))
+    b.ret()
 
 
 def _require(entry: Entry, node: Node) -> None:

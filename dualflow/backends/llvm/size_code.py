@@ -7,7 +7,7 @@ kernels. A call copies the parameter table, stores the sizes of its arguments, a
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from enum import IntEnum
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from dualflow.backends.llvm.parameter_table import ParameterTable
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.core.dtypes import DType, float64
+from dualflow.core.exact_equality import exact
 from dualflow.core.records import dataclass, field
 from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
@@ -90,7 +91,7 @@ class SizeCode:
     words: list[int] = field(default_factory=list)
     _constants: dict[int, int] = field(default_factory=lambda: {0: _ZERO})
     _values: dict[SymInt, int] = field(default_factory=dict)
-    _scalars: dict[SizeScalar, int] = field(default_factory=dict)
+    _scalars: dict[Hashable, int] = field(default_factory=dict)
     _products: dict[tuple[SizeFactor, ...], int] = field(default_factory=dict)
 
     def compute_parameters(self) -> None:
@@ -159,9 +160,10 @@ class SizeCode:
 
     def _scalar(self, scalar: SizeScalar) -> int:
         """The index of a parameter with the bits of a scalar of sizes."""
-        index = self._scalars.get(scalar)
+        key = exact(scalar)  # 0.0 equals -0.0
+        index = self._scalars.get(key)
         if index is None:
-            index = self._scalars[scalar] = self._compute_scalar(*scalar)
+            index = self._scalars[key] = self._compute_scalar(*scalar)
         return index
 
     def _compute_scalar(self, operation: np.ufunc | None, dtype: DType, operands: tuple[Any, ...]) -> int:

@@ -187,6 +187,24 @@ print(np.isnan(sums(x).numpy()).any())
     assert printed(program, tmp_path, "end").split() == ["False", "True"]
 
 
+def test_scalars_of_sizes_have_their_values(tmp_path: Path) -> None:
+    """The checked mode binds sizes while the program runs, as programs whose sizes depend on data do."""
+    program = """
+import dualflow as df
+
+@df.function(input_signature=[df.TensorSpec([None]), df.TensorSpec([None], "float64")])
+def sums(x, y):
+    n, m = (df.cast(df.shape(z)[0], z.dtype) for z in (x, y))
+    return df.reduce_mean(x), x / (0.5 - n), y * (2.0 * -m), n + 1.0
+
+for n in (2, 4):
+    print(*[r.numpy().tolist() for r in sums(df.ones([n]), df.ones([1], "float64"))])
+"""
+    lines = ["1.0 [-0.6666666865348816, -0.6666666865348816] [-2.0] 3.0"]
+    lines.append(f"1.0 {[-0.2857142984867096] * 4} [-2.0] 5.0")
+    assert printed(program, tmp_path, "end").splitlines() == lines
+
+
 def test_the_handler_that_was_there_before_still_runs(tmp_path: Path) -> None:
     output = fault(
         f"{PROGRAM}\niterations(code, 'exp', 1)\ndoubled(x)", tmp_path, "end", "-X", "faulthandler"
