@@ -1,7 +1,7 @@
 """The gradients of a tape, by the backward program of earlier tapes with the same structure.
 
 The structure is all that a backward pass depends on but values: the ops, their attributes, which value each
-input is, the shapes of all values, the dtypes of those that no op of the tape computes, targets and sources.
+input is, the dtypes and shapes of the values that no op of the tape computes, targets and sources.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from marshal import dumps
 from typing import Any, Final
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array
 from dualflow.core.exact_equality import exact_attrs
-from dualflow.core.records import NamedTuple
-from dualflow.eager.backward_program import BackwardProgram, BackwardTrace, has_fixed_rules, spec_of
+from dualflow.eager.backward_program import (
+    BackwardProgram,
+    BackwardTrace,
+    NoProgramError,
+    has_fixed_rules,
+    spec_of,
+)
 from dualflow.eager.engine import EagerEngine
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.gradient.sweep import Record, sweep
+from dualflow.gradient.sweep import Records, sweep
 from dualflow.ops.arithmetic import add
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.record import Op
 
 _MAX_RECORDS: Final = 4096
 """The number of records of the longest tape that has a program."""
@@ -38,7 +41,7 @@ Groups = Sequence[Sequence[Any]]
 """For each source, the tensors whose cotangents add up to its gradient."""
 
 
-class _Pass(NamedTuple):
+class _Pass:
     """A backward pass: its structure, and its operands.
 
     Attributes:
@@ -48,14 +51,19 @@ class _Pass(NamedTuple):
         weights: the numbers of the weights.
     """
 
-    key: Hashable
-    operands: list[EagerTensor]
-    numbers: dict[int, int]
-    weights: list[int]
+    __slots__ = ("key", "numbers", "operands", "weights")
+
+    def __init__(
+        self, key: Hashable, operands: list[EagerTensor], numbers: dict[int, int], weights: list[int]
+    ) -> None:
+        self.key = key
+        self.operands = operands
+        self.numbers = numbers
+        self.weights = weights
 
 
 def gradients_of_groups(
-    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+    records: Records, targets: Sequence[Any], weights: Sequence[Any], groups: Groups
 ) -> list[Any]:
     """The gradient of the weighted targets for each source; None if the targets don't depend on it.
 
@@ -66,7 +74,7 @@ def gradients_of_groups(
 
 
 def _by_program(
-    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+    records: Records, targets: Sequence[Any], weights: Sequence[Any], groups: Groups
 ) -> list[Any] | None:
     """The gradients by a program, which consumes the records; None if there is none."""
     if type(dispatch.current()) is not EagerEngine or len(records) > _MAX_RECORDS:
@@ -83,9 +91,7 @@ def _by_program(
     return _replayed(program, eager_pass.operands)
 
 
-def _swept(
-    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
-) -> list[Any]:
+def _swept(records: Records, targets: Sequence[Any], weights: Sequence[Any], groups: Groups) -> list[Any]:
     cotangents = [conj(w) if w.dtype.is_complex else w for w in weights]
     source_cotangents = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
     return [_gradient([next(source_cotangents) for _ in group]) for group in groups]
@@ -101,18 +107,18 @@ def _gradient(cotangents: list[Any]) -> Any:
 
 
 def _eager_pass(
-    records: list[Record], targets: Sequence[Any], weights: Sequence[Any], groups: Groups
+    records: Records, targets: Sequence[Any], weights: Sequence[Any], groups: Groups
 ) -> _Pass | None:
     """The backward pass over the records; None if one of its tensors isn't a plain eager one."""
     ops: list[Any] = []
     inputs_of_ops: list[int] = []
-    shapes: list[tuple[int, ...]] = []
-    dtypes: list[Any] = []
+    leaves: list[Any] = []
     operands: list[EagerTensor] = []
     numbers: dict[int, int] = {}
     for op, inputs, outputs, attrs in records:
         ops.append(op)
-        ops.append(_attrs_key(attrs) if attrs else None)
+        if attrs:
+            ops.append(_attrs_key(attrs))
         for x in inputs:
             number = numbers.get(id(x))
             if number is None:
@@ -120,9 +126,8 @@ def _eager_pass(
                     return None
                 number = numbers[id(x)] = len(operands)
                 operands.append(x)
-                array = x._array
-                shapes.append(array.shape)
-                dtypes.append(array.dtype)
+                leaves.append(x._array.shape)
+                leaves.append(x._array.dtype)
             inputs_of_ops.append(number)
         inputs_of_ops.append(-1)
         for y in outputs:
@@ -130,7 +135,6 @@ def _eager_pass(
                 return None
             numbers[id(y)] = len(operands)
             operands.append(y)
-            shapes.append(y._array.shape)
     numbers_of_targets: list[int] = []
     numbers_of_weights: list[int] = []
     for target, weight in zip(targets, weights, strict=True):
@@ -139,21 +143,16 @@ def _eager_pass(
         if id(target) not in numbers:
             numbers[id(target)] = len(operands)
             operands.append(target)
-            shapes.append(target._array.shape)
-            dtypes.append(target._array.dtype)
+            leaves += (target._array.shape, target._array.dtype)
         numbers_of_targets.append(numbers[id(target)])
         numbers_of_weights.append(len(operands))
         operands.append(weight)
-        shapes.append(weight._array.shape)
-        dtypes.append(weight._array.dtype)
+        leaves += (weight._array.shape, weight._array.dtype)
     sources: list[int | None] = []
     for group in groups:
-        sources += [numbers.get(id(x)) for x in group]
+        sources += map(numbers.get, map(id, group))
         sources.append(-1)
-    key = (
-        *(tuple(ops), tuple(inputs_of_ops), tuple(shapes), tuple(dtypes)),
-        *(tuple(numbers_of_targets), tuple(sources)),
-    )
+    key = tuple(ops), tuple(inputs_of_ops), tuple(leaves), tuple(numbers_of_targets), tuple(sources)
     return _Pass(key, operands, numbers, numbers_of_weights)
 
 
@@ -170,7 +169,7 @@ _WITHOUT_REFERENCES: Final = 2
 
 
 def _new_program(
-    eager_pass: _Pass, cached: Any, records: list[Record], targets: Sequence[Any], groups: Groups
+    eager_pass: _Pass, cached: Any, records: Records, targets: Sequence[Any], groups: Groups
 ) -> BackwardProgram | None:
     """The program of a pass whose structure occurs for the second time; None for others."""
     program = None
@@ -190,10 +189,15 @@ def _new_program(
     return program
 
 
-def _traced(
-    eager_pass: _Pass, records: list[Record], targets: Sequence[Any], groups: Groups
-) -> BackwardProgram:
-    """The program of a pass, by a trace of its sweep."""
+def _traced(eager_pass: _Pass, records: Records, targets: Sequence[Any], groups: Groups) -> BackwardProgram:
+    """The program of a pass, by a trace of its sweep.
+
+    Raises:
+        NoProgramError: a rule reads a value, or the shape of a result depends on values.
+    """
+    for op, inputs, outputs, attrs in records:
+        if op.specs([x.spec for x in inputs], attrs) != tuple([y.spec for y in outputs]):
+            raise NoProgramError
     trace = BackwardTrace([spec_of(x._array.shape, x.dtype) for x in eager_pass.operands])
     operands = trace.operands
     numbers = eager_pass.numbers
@@ -203,12 +207,9 @@ def _traced(
         number = numbers.get(id(tensor))
         return object() if number is None else operands[number]
 
-    def record(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], attrs: dict[str, Any]) -> Record:
-        return Record(op, tuple(map(unknown, inputs)), tuple(map(unknown, outputs)), attrs)
-
     with dispatch.using(trace):
         gradients = _swept(
-            [record(*r) for r in records],
+            [(op, tuple(map(unknown, xs)), tuple(map(unknown, ys)), attrs) for op, xs, ys, attrs in records],
             [unknown(t) for t in targets],
             [operands[n] for n in eager_pass.weights],
             [[unknown(x) for x in group] for group in groups],
@@ -218,11 +219,13 @@ def _traced(
 
 def _replayed(program: BackwardProgram, operands: list[EagerTensor]) -> list[Any]:
     """The gradients that a program computes of the operands, which it releases after their last use."""
-    tensors = {n: operands[program.operands[n]] for n in program.returned}
-    arrays: list[Array] = [operands[n]._array for n in program.operands]
+    tensors: dict[int | None, Any] = {None: None}
+    for operand in program.returned:
+        tensors[operand] = operands[program.operands[operand]]
+    arrays: list[Any] = [operands[n]._array for n in program.operands]
     operands.clear()
-    arrays = program.run(arrays)
-    for n in program.results:
-        if n is not None and n not in tensors:
-            tensors[n] = wrap(arrays[n])
-    return [None if n is None else tensors[n] for n in program.results]
+    program.run(arrays)
+    for slot in program.results:
+        if slot is not None and slot not in tensors:
+            tensors[slot] = wrap(arrays[slot])
+    return [tensors[slot] for slot in program.results]

@@ -100,78 +100,90 @@ class BackwardStep(NamedTuple):
 
     Attributes:
         kernel: the kernel with its attributes.
-        inputs: the numbers of its operands.
+        first: the slot of its first operand.
+        second: that of its second operand; ``_ONE`` if it has one operand, ``_GENERAL`` if it has none, more
+            than two, or several results.
+        output: the slot of its first result, which may be that of an operand.
+        released: the slots of arrays that no later step reads, but for those that its results replace.
+        inputs: the slots of all operands.
+        outputs: the slots of all results.
         single: whether its result is one array, no tuple of arrays.
-        dead: the numbers of the arrays that no later step reads.
         op: the op, for error messages; None if its engine writes them.
         attrs: the attributes of the op.
     """
 
     kernel: Callable[..., Any]
+    first: int
+    second: int
+    output: int
+    released: tuple[int, ...]
     inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
     single: bool
-    dead: tuple[int, ...]
     op: Op | None
     attrs: dict[str, Any]
+
+
+_ONE: Final = -1
+_GENERAL: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardProgram:
     """The kernels of a backward pass.
 
+    A slot holds one array after another, so an array is released when the next one replaces it.
+
     Attributes:
         steps: the kernels in order.
-        constants: the arrays that rules create; they are numbered after the operands.
-        operands: the positions of the operands that a step reads, or which are results; they are numbered
-            from 0.
-        returned: the numbers of operands that are results.
-        results: the number of the gradient of each source; None for a source without one.
+        operands: the positions of the operands that a step reads, or which are results; they are in the first
+            slots.
+        initial: what is in the other slots at first: the constants that rules create, then None.
+        returned: the slots of operands that are results.
+        results: the slot of the gradient of each source; None for a source without one.
         large: whether a step has a large operand, and runs on the engine, which may have a compiled kernel.
     """
 
     steps: tuple[BackwardStep, ...]
-    constants: tuple[Array, ...]
     operands: tuple[int, ...]
+    initial: tuple[Array | None, ...]
     returned: tuple[int, ...]
     results: tuple[int | None, ...]
     large: bool
 
-    def run(self, arrays: list[Array]) -> list[Array]:
-        """All arrays after the steps; ``arrays``, those of the operands, is extended by them.
+    def run(self, arrays: list[Any]) -> None:
+        """Run the steps; ``arrays`` has the operands, and then the results in their slots.
 
         Arrays are released after their last use.
         """
+        arrays += self.initial
         if self.large:
-            return self._run(arrays)
-        results: list[Array] = quiet().run(self._run, arrays)
-        return results
+            self._run(arrays)
+        else:
+            quiet().run(self._run, arrays)
 
-    def _run(self, arrays: list[Any]) -> list[Any]:
-        arrays += self.constants
+    def _run(self, arrays: list[Any]) -> None:
         step = None
         try:
             for step in self.steps:
-                kernel, inputs, single, dead, _, _ = step
-                if len(inputs) == 2:
-                    a, b = inputs
-                    result = kernel(arrays[a], arrays[b])
-                elif len(inputs) == 1:
-                    result = kernel(arrays[inputs[0]])
+                kernel, first, second, output, released, inputs, outputs, single, _, _ = step
+                if second >= 0:
+                    result = kernel(arrays[first], arrays[second])
+                elif second == _ONE:
+                    result = kernel(arrays[first])
                 else:
                     result = kernel(*[arrays[i] for i in inputs])
-                for number in dead:
-                    arrays[number] = None
-                if type(result) is _ndarray:
-                    arrays.append(result)
-                elif single:
-                    arrays.append(as_result(result))
-                else:
-                    arrays += [as_result(r) for r in result]
+                    if not single:
+                        for slot, part in zip(outputs, result, strict=True):
+                            arrays[slot] = as_result(part)
+                        result = arrays[output]
+                arrays[output] = result if type(result) is _ndarray else as_result(result)
+                for slot in released:
+                    arrays[slot] = None
         except Exception as error:
             if step is not None and step.op is not None:
                 explain(error, step.op, tuple([wrap(arrays[i]) for i in step.inputs]), step.attrs)
             raise
-        return arrays
 
 
 class BackwardTrace(Engine):
@@ -228,32 +240,40 @@ class BackwardTrace(Engine):
         return UnknownTensor(self, self._number(tensor), tensor.spec)
 
     def program(self, gradients: Sequence[Any]) -> BackwardProgram:
-        """The program of the steps so far, whose results are ``gradients``; it has the operands' numbers."""
+        """The program of the steps so far, whose results are ``gradients``."""
         results = [None if g is None else self._number(g) for g in gradients]
         if not self.is_valid:
             raise NoProgramError
+        reads = {n for s in self._steps for n in s.inputs}
+        operands = [x.number for x in self.operands if x.number in reads or x.number in results]
         constants = [number for number, _ in self._constants.values()]
-        last_reads = {n: i for i, s in enumerate(self._steps) for n in s.inputs}
-        kept = {*results, *constants}
-        operands = [x.number for x in self.operands if x.number in last_reads or x.number in kept]
-        order = [*operands, *constants, *[n for s in self._steps for n in s.outputs]]
-        place = {number: i for i, number in enumerate(order)}
-        for i, s in enumerate(self._steps, start=1):
-            for n in s.outputs:
-                last_reads.setdefault(n, i)  # a result that no step reads
-        dead: list[list[int]] = [[] for _ in range(len(self._steps) + 1)]
-        for number, i in last_reads.items():
-            if number not in kept:
-                dead[i].append(place[number])
+        slots = _Slots([*operands, *constants])
         large = any(s.large for s in self._steps)
+        steps = [
+            _step(s, slots, dead, large)
+            for s, dead in zip(self._steps, self._dead({*results, *constants}), strict=True)
+        ]
+        initial = [tensor._array for _, tensor in self._constants.values()]
         return BackwardProgram(
-            tuple([_step(s, place, tuple(d), large) for s, d in zip(self._steps, dead, strict=False)]),
-            tuple([tensor._array for _, tensor in self._constants.values()]),
+            tuple(steps),
             tuple(operands),
-            tuple([place[n] for n in operands if n in kept]),
-            tuple([None if n is None else place[n] for n in results]),
+            (*initial, *[None] * (slots.count - len(operands) - len(initial))),
+            tuple([slots.of[n] for n in operands if n in results]),
+            tuple([None if n is None else slots.of[n] for n in results]),
             large,
         )
+
+    def _dead(self, kept: set[int | None]) -> list[list[int]]:
+        """For each step the numbers that no later one reads; the next step has those of unread results."""
+        last = {n: i for i, s in enumerate(self._steps) for n in s.inputs}
+        for i, s in enumerate(self._steps, start=1):
+            for n in s.outputs:
+                last.setdefault(n, i)
+        dead: list[list[int]] = [[] for _ in self._steps]
+        for n, i in last.items():
+            if n not in kept and i < len(dead):
+                dead[i].append(n)
+        return dead
 
     def _tensor(self, spec: TensorSpec) -> UnknownTensor:
         if not spec.shape.is_static:
@@ -299,16 +319,50 @@ def spec_of(shape: tuple[int, ...], dtype: DType) -> TensorSpec:
     return TensorSpec.of(interned_shape(shape), dtype)
 
 
-def _step(traced: _TracedStep, place: dict[int, int], dead: tuple[int, ...], large: bool) -> BackwardStep:
-    """The step with final numbers; in a ``large`` program each step has a context of its own."""
-    what, inputs, _, single, attrs, on_engine = traced
-    operands = tuple([place[n] for n in inputs])
-    if on_engine or not isinstance(what, Op):
-        return BackwardStep(partial(_on_engine, what, attrs), operands, single, dead, None, attrs)
-    kernel = partial(what.kernel, **attrs) if attrs else what.kernel
-    if large:
-        kernel = partial(_quietly, kernel)
-    return BackwardStep(kernel, operands, single, dead, what, attrs)
+class _Slots:
+    """The slots of numbered arrays; those of dead arrays are used again.
+
+    Attributes:
+        of: the slot of each array by its number.
+        count: the number of slots.
+    """
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.of = {n: i for i, n in enumerate(numbers)}
+        self.count = len(numbers)
+        self._free: list[int] = []
+
+    def take(self, numbers: Sequence[int], dead: Sequence[int]) -> list[int]:
+        """Find slots for new arrays, if possible those of dead ones; returns the other slots of these."""
+        released = [self.of[n] for n in dead]
+        for n in numbers:
+            if released:
+                self.of[n] = released.pop()
+            elif self._free:
+                self.of[n] = self._free.pop()
+            else:
+                self.of[n] = self.count
+                self.count += 1
+        self._free += released
+        return released
+
+
+def _step(traced: _TracedStep, slots: _Slots, dead: Sequence[int], large: bool) -> BackwardStep:
+    """The step with its slots; in a ``large`` program each step has a context of its own."""
+    what, numbers, results, single, attrs, on_engine = traced
+    op = None if on_engine or not isinstance(what, Op) else what
+    kernel: Callable[..., Any]
+    if op is None:
+        kernel = partial(_on_engine, what, attrs)
+    else:
+        kernel = partial(op.kernel, **attrs) if attrs else op.kernel
+        if large:
+            kernel = partial(_quietly, kernel)
+    inputs = tuple([slots.of[n] for n in numbers])
+    released = tuple(slots.take(results, dead))
+    outputs = tuple([slots.of[n] for n in results])
+    first, second = (*inputs, _ONE, _ONE)[:2] if single and 0 < len(inputs) < 3 else (_GENERAL, _GENERAL)
+    return BackwardStep(kernel, first, second, outputs[0], released, inputs, outputs, single, op, attrs)
 
 
 def _on_engine(what: Op | Callable[..., Any], attrs: dict[str, Any], *arrays: Array) -> Any:

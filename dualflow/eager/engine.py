@@ -38,6 +38,7 @@ _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
 _asarray: Final = np.asarray
 _ndarray: Final = np.ndarray
 _float32: Final = np.dtype("float32")
+_SEVERAL: Final = (tuple, list)
 _object: Final = np.dtype(object)
 _NO_ATTRS: Final[dict[str, Any]] = {}
 _FLOATS: Final = "efdFD"
@@ -65,7 +66,7 @@ class EagerEngine(Engine):
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
                 if (
-                    array.size > op.compiled_above
+                    array.size > COMPILED_ABOVE
                     and (compiled := KERNELS.value(op, (x,), _NO_ATTRS)) is not None
                 ):
                     return compiled
@@ -90,7 +91,7 @@ class EagerEngine(Engine):
             or dtype.char in _FLOATS
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
-            if (a.size > op.compiled_above or b.size > op.compiled_above) and (
+            if (a.size > COMPILED_ABOVE or b.size > COMPILED_ABOVE) and (
                 compiled := KERNELS.value(op, (x, y), _NO_ATTRS)
             ) is not None:
                 return compiled
@@ -111,16 +112,19 @@ class EagerEngine(Engine):
         return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        arrays = []
+        large = False
         for x in inputs:
             if type(x) is not EagerTensor:
                 return run_placed(op, inputs, attrs, self.run)
-        arrays = [x._array for x in inputs]
-        for array in arrays:
-            if array.size > op.compiled_above and type(op.kind) is not View:
-                compiled = KERNELS.value(op, inputs, attrs)
-                if compiled is not None:
-                    return compiled
-                break
+            array = x._array
+            arrays.append(array)
+            if array.size > COMPILED_ABOVE:
+                large = True
+        if large and type(op.kind) is not View:
+            compiled = KERNELS.value(op, inputs, attrs)
+            if compiled is not None:
+                return compiled
         if op.effect is not None:
             result = op.kernel(*arrays, **attrs)
         else:
@@ -131,8 +135,8 @@ class EagerEngine(Engine):
                 raise
         if type(result) is _ndarray:
             return wrap(result)
-        if isinstance(result, tuple | list):
-            return tuple(wrap(as_result(r)) for r in result)
+        if isinstance(result, _SEVERAL):
+            return tuple([wrap(as_result(r)) for r in result])
         return wrap(as_result(result))
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
@@ -241,14 +245,6 @@ def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
     return op.promotion in _TO_FLOAT or dtype.num >= UNCOMMON
 
 
-def is_promoted_pair(op: Op, x: Any, y: Any) -> bool:
-    """Whether two inputs are eager tensors that ``op`` needn't promote: :func:`is_promoted`, but faster."""
-    if type(x) is not EagerTensor or type(y) is not EagerTensor:
-        return False
-    dtype = x._array.dtype
-    return dtype is y._array.dtype and (dtype is _float32 or not needs_float(op, dtype))
-
-
 def is_promoted(op: Op, inputs: tuple[Any, ...]) -> bool:
     """Whether ``inputs`` are eager tensors that ``op`` needn't promote."""
     first = None
@@ -256,15 +252,15 @@ def is_promoted(op: Op, inputs: tuple[Any, ...]) -> bool:
         if type(x) is not EagerTensor:
             return False
         dtype = x._array.dtype
+        if dtype is first:
+            continue
         if first is None:
             if dtype.num >= UNCOMMON and dtype.char != "e":
                 return False
             first = dtype
-        elif first is not dtype and (
-            op.promotion is not Promotion.NONE or (dtype.num >= UNCOMMON and dtype.char != "e")
-        ):
+        elif op.promotion is not Promotion.NONE or (dtype.num >= UNCOMMON and dtype.char != "e"):
             return False
-    return first is not None and not needs_float(op, first)
+    return first is _float32 or (first is not None and not needs_float(op, first))
 
 
 _MAX_CACHED_SCALARS: Final = 1024

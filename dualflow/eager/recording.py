@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, Engine
@@ -18,11 +20,11 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.core.warning import called_by_user, warn_user
 from dualflow.eager.backward_cache import gradients_of_groups
-from dualflow.eager.engine import convert_operands, is_promoted, is_promoted_pair, needs_float
+from dualflow.eager.engine import convert_operands, is_promoted, needs_float
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.gradient.colocation import colocated
-from dualflow.gradient.sweep import Record
+from dualflow.gradient.sweep import Records
 from dualflow.ops.conversion import identity
 from dualflow.ops.record import Op
 
@@ -31,7 +33,7 @@ _NO_GRADIENT_WARNING: Final = (
     "A NumPy function computes with a tensor that a tape watches, and its result has no gradient. Use "
     "dualflow's functions, such as df.sin for np.sin; where no gradient is needed, use x.numpy()."
 )
-_record: Final = tuple.__new__  # constructs a NamedTuple without calling its Python constructor
+_float32: Final = np.dtype("float32")
 
 
 class Tape:
@@ -48,7 +50,7 @@ class Tape:
     __slots__ = ("_held", "accessed", "reads", "records", "variables", "watched")
 
     def __init__(self, accessed: bool) -> None:
-        self.records: list[Record] = []
+        self.records: Records = []
         self.watched: set[int] = set()
         self.variables: dict[int, Any] = {}
         self.reads: dict[int, list[Any]] = {}
@@ -117,7 +119,14 @@ class Recording(DelegatingEngine):
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             x, y = convert_operands(self, x, y)
-        if not self.eager or not is_promoted_pair(op, x, y):
+            if type(x) is not EagerTensor or type(y) is not EagerTensor:
+                return op.run_on(self, (x, y), _NOTHING)
+        dtype = x._array.dtype
+        if (
+            not self.eager
+            or dtype is not y._array.dtype
+            or (dtype is not _float32 and needs_float(op, dtype))
+        ):
             return op.run_on(self, (x, y), _NOTHING)
         return self.record(op, (x, y), _NOTHING, self.base.binary(op, x, y))
 
@@ -126,7 +135,7 @@ class Recording(DelegatingEngine):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
             if not self.eager or not is_promoted(op, inputs):
                 return op.run_on(self, inputs, attrs)
-        return self.run(op, inputs, attrs)
+        return self.record(op, inputs, attrs, self.base.run(op, inputs, attrs))
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self.record(op, inputs, attrs, self.base.run(op, inputs, attrs))
@@ -152,19 +161,16 @@ class Recording(DelegatingEngine):
             return result
         if not self.eager:
             op = colocated(op, TRACED_DEVICE.get())
-        record = None
-        outputs = result if type(result) is tuple else (result,)
         for tape in self.tapes:
             watched = tape.watched
             for x in inputs:
                 if id(x) in watched:
-                    if record is None:
-                        record = _record(Record, (op, inputs, outputs, attrs))
-                    tape.records.append(record)
-                    if len(outputs) == 1:
-                        watched.add(id(outputs[0]))
+                    if type(result) is tuple:
+                        tape.records.append((op, inputs, result, attrs))
+                        watched.update(map(id, result))
                     else:
-                        watched.update(map(id, outputs))
+                        tape.records.append((op, inputs, (result,), attrs))
+                        watched.add(id(result))
                     break
         return result
 
@@ -174,10 +180,9 @@ class Recording(DelegatingEngine):
     def lift(self, tensor: AbstractTensor) -> AbstractTensor:
         lifted = self.base.lift(tensor)
         if lifted is not tensor:  # a trace has captured it
-            record = Record(identity.op, (tensor,), (lifted,), _NOTHING)
             for tape in self.tapes:
                 if id(tensor) in tape.watched:
-                    tape.records.append(record)
+                    tape.records.append((identity.op, (tensor,), (lifted,), _NOTHING))
                     tape.watched.add(id(lifted))
         return lifted
 
@@ -196,17 +201,16 @@ class Recording(DelegatingEngine):
         value = self.base.read(variable)
         before = self._reads.get(id(variable))
         if before is not None and before[0] is value:
-            earlier: AbstractTensor = before[1]
-            return earlier
-        watching = [tape for tape in self.tapes if tape.watch_if_accessed(variable)]
-        if not watching:
-            return value
-        # A new tensor object: a tape doesn't watch the one that was read before it began.
-        read = self.base.shallow_copy(value)
-        self._reads[id(variable)] = value, read
-        for tape in watching:
-            tape.watch_read(variable, read)
-        return read
+            return before[1]
+        read = None
+        for tape in self.tapes:
+            if tape.watch_if_accessed(variable):
+                if read is None:
+                    # A new tensor object: a tape doesn't watch the one that was read before it began.
+                    read = self.base.shallow_copy(value)
+                    self._reads[id(variable)] = value, read
+                tape.watch_read(variable, read)
+        return value if read is None else read
 
 
 def recording(tape: Tape) -> bool:
@@ -263,17 +267,14 @@ def gradients(
     Raises:
         DTypeError: a source is not a tensor or variable.
     """
+    groups: list[tuple[Any, ...]] = []
     for source in sources:
         if not isinstance(source, TENSORS):
             raise DTypeError(f"The sources of a gradient must be tensors and variables, not {source!r}.")
-    # the gradient of a variable is the sum over all its reads
-    groups = [
-        (s, *tape.reads.get(id(s), ())) if s.dtype.is_inexact or (integers and not _is_variable(s)) else ()
-        for s in sources
-    ]
+        if source.dtype.is_inexact or (integers and not isinstance(source, AbstractVariable)):
+            # the gradient of a variable is the sum over all its reads
+            groups.append((source, *tape.reads.get(id(source), ())))
+        else:
+            groups.append(())
     records = tape.records[:] if keep else tape.records
     return gradients_of_groups(records, targets, weights, groups)
-
-
-def _is_variable(x: Any) -> bool:
-    return isinstance(x, AbstractVariable)

@@ -23,7 +23,12 @@ from dualflow.eager.engine import adapt_to_dtype
 from dualflow.eager.jacobians import gradient_columns
 from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
-from dualflow.eager.unconnected import Unconnected, UnconnectedGradients, unconnected_choice
+from dualflow.eager.unconnected import (
+    NO_GRADIENT,
+    Unconnected,
+    UnconnectedGradients,
+    unconnected_choice,
+)
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.cotangent_shapes import matched
@@ -447,7 +452,9 @@ def _check_target(target: Any) -> None:
 
 def _cotangents(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     """The cotangent of each target: its output gradient, or ones."""
-    flat = [None] * len(targets) if output_gradients is None else _flat_cotangents(output_gradients)
+    if output_gradients is None:
+        return [_ones(t) for t in targets]
+    flat = _flat_cotangents(output_gradients)
     if len(flat) != len(targets):
         raise InvalidArgumentError(
             f"{len(targets)} targets need as many output_gradients, not {len(flat)}; give None for ones."
@@ -488,6 +495,6 @@ def _zeros_of_jacobian(target: Any, source: Any) -> AbstractTensor:
 
 
 def _connected(gradients: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:
-    if unconnected is UnconnectedGradients.NONE:
+    if unconnected is NO_GRADIENT:
         return gradients
     return [zeros_like(s) if g is None else g for g, s in zip(gradients, sources, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
 
@@ -14,6 +15,7 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
+NO_GRADIENT: Final = UnconnectedGradients.NONE
 Unconnected = UnconnectedGradients | str
 
 
@@ -23,6 +25,8 @@ def unconnected_choice(value: Unconnected) -> UnconnectedGradients:
     Raises:
         InvalidArgumentError: another value.
     """
+    if value is NO_GRADIENT:
+        return value
     try:
         return UnconnectedGradients(value)
     except ValueError:

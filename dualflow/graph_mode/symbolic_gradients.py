@@ -13,7 +13,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager.unconnected import UnconnectedGradients
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
-from dualflow.gradient.sweep import Record, sweep
+from dualflow.gradient.sweep import Record, Records, sweep
 from dualflow.graph.ir import Value
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.run_plan import needed
@@ -93,7 +93,7 @@ def _gradients(
     ]
     stops = dict.fromkeys(_tensor_of(engine, s)._value for s in _listed(stop_gradients or []))
     ancestors = needed({}, [y._value for y in targets], (), stops)
-    records = [
+    records: Records = [
         Record(
             n.op,
             tuple(map(engine.tensor_of, n.inputs)),

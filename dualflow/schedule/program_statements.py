@@ -264,16 +264,12 @@ def statements(plan: Plan) -> tuple[Statement, ...]:
 
 def walk_program(program: Iterable[Statement]) -> Iterator[Statement]:
     """All statements in program order, including those inside conditionals and loops."""
-    pending = [iter(program)]
-    while pending:
-        statement = next(pending[-1], None)
-        if statement is None:
-            pending.pop()
-            continue
+    for statement in program:
         yield statement
-        pending += map(iter, reversed(bodies(statement)))
         if isinstance(statement, RunLoop):
-            pending.append(iter(statement.start))
+            yield from walk_program(statement.start)
+        for body in bodies(statement):
+            yield from walk_program(body)
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:

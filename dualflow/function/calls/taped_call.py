@@ -23,7 +23,7 @@ from dualflow.function.calls.execute import DeviceExecutable, device_results
 from dualflow.function.calls.size_decisions import CallSizes, SizesOfPart
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.colocation import colocated
-from dualflow.gradient.sweep import Record, filled, sweep
+from dualflow.gradient.sweep import Record, Records, filled, sweep
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
@@ -56,7 +56,7 @@ def differentiate(
     tensor_of = tracer.tensor_of
     with tracing(tracer):
         cotangents = [tracer.argument(v.spec) for v in targets]
-        records = [
+        records: Records = [
             Record(
                 colocated(n.op, n.device),
                 tuple(map(tensor_of, n.inputs)),
