@@ -44,7 +44,7 @@ def set_initial_value(variable: Any, tensor: EagerTensor) -> None:
 
 def is_new(variable: Any) -> bool:
     """Whether a variable was created during deferred restorations, and has not been read."""
-    return type(substitute(variable)) is DeferredInitialValue
+    return not hasattr(variable, "_tensor") and type(substitute(variable)) is DeferredInitialValue
 
 
 def restore_initial(variable: Any, tensor: EagerTensor) -> bool:

@@ -350,7 +350,10 @@ def _read(variables: Sequence[Any]) -> list[EagerTensor | None]:
     with _lock.lock:  # updates end under it, and compiled code doesn't borrow tensors referenced here
         contents = [slot_content(v) for v in variables]
         tensors = [x.tensor if type(x) is WriteLock else x for x in contents]
-    return [_finished(*read) for read in zip(variables, contents, tensors, strict=True)]
+    return [
+        tensor if hasattr(variable, "_tensor") else _finished(variable, content, tensor)
+        for variable, content, tensor in zip(variables, contents, tensors, strict=True)
+    ]
 
 
 def _finished(variable: Any, content: Any, tensor: EagerTensor | None) -> EagerTensor | None:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.compile_graph import compile_graph
-from dualflow.backends.llvm.executable import Executable, NativePart, address_of
+from dualflow.backends.llvm.executable import Executable, NativePart
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime import checked_memory
 from dualflow.backends.llvm.runtime.checked_memory import StepTexts
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import FUNCTION, StepKind
+from dualflow.backends.runtime.array_address import address_of
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node

@@ -16,6 +16,7 @@ from dualflow.backends.llvm.program_image import OTHER_SIZES, ProgramImage
 from dualflow.backends.llvm.runtime import block_allocator
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
 from dualflow.backends.llvm.steps import PFOR, POOL, SIZE_CODE
+from dualflow.backends.runtime.array_address import address_of
 from dualflow.core.locks import imported
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple
@@ -75,6 +76,7 @@ class Executable:
         libraries: the machine code.
         loaded: whether the program is from the disk.
         new_library: the library that was linked for this graph; None if the process had all code already.
+        updates_in_place: whether :meth:`run` may write to the buffers of variables, which it does last.
     """
 
     __slots__ = (
@@ -94,6 +96,7 @@ class Executable:
         "loaded",
         "new_library",
         "options",
+        "updates_in_place",
     )
 
     def __init__(self, linked: LinkedProgram, options: CompileOptions) -> None:
@@ -123,6 +126,7 @@ class Executable:
         self._call_memory: CallMemory | GrowingCallMemory | None = None
         self._new_arrays = tuple(_new_arrays(self.image, self._calls))
         self._bound_calls: tuple[bytes, Calls] = b"", []
+        self.updates_in_place = _updates_in_place(self)
 
     @property
     def lowered(self) -> Lowered:
@@ -158,16 +162,6 @@ class Executable:
         """Whether the program is one function of machine code, without host calls."""
         parts = self.image.parts
         return len(parts) == 1 and parts[0].entry is not None and not self.image.temporaries
-
-    @property
-    def updates_in_place(self) -> bool:
-        """Whether :meth:`run` may write to the buffers of variables, which it does last."""
-        specs = (*self.inputs.arguments, *self.inputs.capture_specs)
-        return (
-            self.is_one_native_part
-            and not self.image.computes_sizes
-            and all(is_static(specs[i].shape) for i in self.inputs.updated)
-        )
 
     def call_memory(self) -> CallMemory | GrowingCallMemory:
         """The arena of C fast calls. Once it exists, other calls don't reuse arenas."""
@@ -435,6 +429,16 @@ class Executable:
             self._arenas.append(arena)
 
 
+def _updates_in_place(executable: Executable) -> bool:
+    inputs = executable.inputs
+    specs = (*inputs.arguments, *inputs.capture_specs)
+    return (
+        executable.is_one_native_part
+        and not executable.image.computes_sizes
+        and all(is_static(specs[i].shape) for i in inputs.updated)
+    )
+
+
 def _new_arrays(
     image: ProgramImage, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
@@ -443,11 +447,6 @@ def _new_arrays(
     for buffer, spec in enumerate((*image.outputs, *image.temporaries), start=image.first_output):
         shape = BY_HOST if buffer in by_host else tuple([-1 if d is None else d for d in spec.shape])
         yield shape, spec.dtype.dtype
-
-
-def address_of(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _reports(image: ProgramImage, libraries: Sequence[Library]) -> list[PartReport]:

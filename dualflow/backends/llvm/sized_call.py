@@ -10,6 +10,7 @@ import numpy as np
 
 from dualflow.backends.llvm.program_image import ProgramImage
 from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.runtime.array_address import address_of
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
@@ -53,7 +54,7 @@ class SizedCall:
         for (number, axis), index in image.input_sizes.items():
             params[index] = arrays[number].shape[axis]
         for i, array in self._arrays.items():
-            self.table[i] = array.__array_interface__["data"][0]
+            self.table[i] = address_of(array)
 
     def output(self, number: int) -> Array:
         """An output; one of dynamic size is copied from the program's memory.
@@ -71,7 +72,7 @@ class SizedCall:
     def _copied(self, buffer: int, spec: TensorSpec, shape: Sequence[int]) -> Array:
         array = np.empty(shape, spec.dtype.dtype)
         if array.nbytes:
-            ctypes.memmove(array.__array_interface__["data"][0], int(self.table[buffer]), array.nbytes)
+            ctypes.memmove(address_of(array), int(self.table[buffer]), array.nbytes)
         return array
 
     def release(self) -> None:
@@ -119,7 +120,7 @@ class SizedCall:
             if any(np.may_share_memory(array, x) for x in inputs):  # a kernel may return an input
                 array = array.copy()
             self._arrays[layout.buffer] = array = self.result_of_host(node, array)
-            self.table[layout.buffer] = array.__array_interface__["data"][0]
+            self.table[layout.buffer] = address_of(array)
             if layout.buffer in self._image.block_sizes:
                 self.params[self._image.block_sizes[layout.buffer]] = array.nbytes
 
