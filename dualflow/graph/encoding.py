@@ -209,7 +209,7 @@ class _Encoder:
 
     def _factor(self, factor: SizeFactor) -> Any:
         if factor.kind == "variable":
-            return factor.kind, self._sizes[factor.name], factor.least
+            return factor.kind, self._sizes[factor.name], factor.least, factor.most
         return digest(marshal.dumps((factor.kind, self.items(factor.parts)), _FORMAT))
 
 

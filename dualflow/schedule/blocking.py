@@ -14,7 +14,7 @@ from dualflow.graph.column_reductions import MIN_ROWS
 from dualflow.ops.op_kinds import Reduce
 from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
-from dualflow.sizes.symbolic_sizes import typical
+from dualflow.sizes.symbolic_sizes import bounds, typical
 
 MAX_UNBLOCKED_STEPS = 256
 """Reductions of up to this number of iterations have no blocks: their code is shorter, and then faster."""
@@ -117,8 +117,11 @@ def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
 
 
 def _typical_extent(extent: int) -> int:
-    """The loop extent; a large number if it is symbolic."""
-    return extent if type(extent) is int else CHUNK_ELEMENTS
+    """The loop extent; if it is symbolic its upper bound, but at most a large number."""
+    if type(extent) is int:
+        return extent
+    _, most = bounds(extent)
+    return CHUNK_ELEMENTS if most is None else min(most, CHUNK_ELEMENTS)
 
 
 def _levels(num_levels: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from dualflow.graph.ir import Graph
 from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.program_statements import LaunchNest
-from dualflow.sizes.symbolic_sizes import may_be_negative
+from dualflow.sizes.size_functions import may_be_negative
 
 
 def launch_key(statement: LaunchNest) -> Hashable | None:

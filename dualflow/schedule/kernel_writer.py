@@ -63,7 +63,8 @@ from dualflow.schedule.launch_arguments import LaunchArguments
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
-from dualflow.sizes.symbolic_sizes import may_be_negative, typical
+from dualflow.sizes.size_functions import may_be_negative
+from dualflow.sizes.symbolic_sizes import typical
 
 Accumulator = tuple[Register, ...]
 """The registers that a reduction carries between iterations."""
@@ -382,9 +383,8 @@ class KernelWriter:
             return [], self.env[operand.value]
         if operand.access is None:
             literal: Any = operand.literal
-            return [], LiteralScalar(literal) if literal.dtype.kind in "bc" else self.arguments.scalar(
-                operand
-            )
+            is_constant = literal.dtype.kind in "bc"
+            return [], LiteralScalar(literal) if is_constant else self.arguments.scalar(operand)
         if operand.access in self.env:
             return [], self.env[operand.access]
         register = self._register(operand.access.dtype)

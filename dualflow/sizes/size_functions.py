@@ -10,7 +10,6 @@ from dualflow.sizes.symbolic_sizes import (
     SizeFactor,
     SymInt,
     bounds,
-    may_be_negative,
     size_function,
     size_variables,
 )
@@ -38,6 +37,14 @@ def substitute(value: int, by: Mapping[SizeFactor, int]) -> int:
         return value
     replaced: int = value.compute(lambda factor: by.get(factor, SymInt({(factor,): 1})), _Symbolic())
     return replaced
+
+
+def may_be_negative(value: int) -> bool:
+    """Whether ``value`` may be less than 0 in some run."""
+    if type(value) is int:
+        return value < 0
+    lower, _ = bounds(value)
+    return lower is None or lower < 0
 
 
 def largest(x: int, y: int) -> int:

@@ -66,13 +66,14 @@ class SizeFactor(NamedTuple):
             text, which would double with each function that has an expression in both operands.
         kind: "variable", or the name of the :class:`SizeMaths` function that is applied to ``parts``.
         parts: the function's operands: numbers and symbolic sizes.
-        least: the lower bound of a variable; None without one.
+        least, most: the bounds of a variable; None without one.
     """
 
     name: str
     kind: str = "variable"
     parts: tuple[int, ...] = ()
     least: int | None = None
+    most: int | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SizeFactor) and self.name == other.name
@@ -270,9 +271,9 @@ class SymInt(_Size):
         return total
 
 
-def size_variable(least: int | None = None) -> SymInt:
-    """A new size variable, with the lower bound ``least``."""
-    return SymInt({(SizeFactor(f"n{next(_serial)}", least=least),): 1})
+def size_variable(least: int | None = None, most: int | None = None) -> SymInt:
+    """A new size variable, with the bounds ``least`` and ``most``."""
+    return SymInt({(SizeFactor(f"n{next(_serial)}", least=least, most=most),): 1})
 
 
 def variable_of(size: int) -> SizeFactor | None:
@@ -332,16 +333,13 @@ def bind_sizes(value: Any, bound: Mapping[SizeFactor, int]) -> Any:
 
 
 def typical(value: int, variable: int = TYPICAL) -> int:
-    """An estimate of ``value`` for cost models, with ``variable`` in place of every size variable."""
-    return max(0, value.compute(lambda factor: variable, NUMBERS)) if isinstance(value, SymInt) else value
+    """An estimate of ``value`` for cost models.
 
-
-def may_be_negative(value: int) -> bool:
-    """Whether ``value`` may be less than 0 in some run."""
-    if type(value) is int:
-        return value < 0
-    lower, _ = bounds(value)
-    return lower is None or lower < 0
+    Each size variable is assumed to be ``variable``, or half of its upper bound if that is less.
+    """
+    if not isinstance(value, SymInt):
+        return value
+    return max(0, value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS))
 
 
 def bounds(value: int) -> Bounds:
@@ -377,7 +375,7 @@ def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
 
 def _factor_bounds(factor: SizeFactor) -> Bounds:
     if factor.kind == "variable":
-        return factor.least, None
+        return factor.least, factor.most
     bounds_of_function = FUNCTION_BOUNDS.get(factor.kind)
     return (None, None) if bounds_of_function is None else bounds_of_function(*map(bounds, factor.parts))
 

@@ -119,6 +119,10 @@ class GuardedDecisions:
         decided = less_for_all(x, y)
         return self._decided(x, y, equality=False) if decided is None else decided
 
+    def guard_less(self, x: int, y: int) -> None:
+        """Add the guard that ``x < y`` has the outcome that it has in the call."""
+        self._decided(x, y, equality=False)
+
     def _decided(self, x: int, y: int, *, equality: bool) -> bool:
         if not size_variables((x, y)) <= self._numbers.keys():
             raise UndecidedSize(f"an op compares the sizes {x!r} and {y!r}, which no call determines")

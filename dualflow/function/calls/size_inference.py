@@ -68,6 +68,7 @@ class SizeInference(ControlFlowInference):
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
         op_name: the name of the op that is being recorded.
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
+        most: the upper bound of the size variables of arguments; None for none.
         decisions: decides comparisons that ops make of sizes.
     """
 
@@ -85,6 +86,7 @@ class SizeInference(ControlFlowInference):
         self._numbered_nodes = 0
         self._first_equal_node: dict[Hashable, Node] = {}
         self._first_equal_value: dict[Value, Value] = {}
+        self.most: int | None = None
         self.argument_sizes: dict[tuple[Axis, ...], int] = {}
         self.decisions: GuardedDecisions = GuardedDecisions() if outer is None else outer.decisions
 
@@ -100,7 +102,7 @@ class SizeInference(ControlFlowInference):
             elif size is None:
                 axes = groups.get((input_index, axis), ((input_index, axis),))
                 if axes[0] == (input_index, axis):
-                    self.argument_sizes[axes] = variable = size_variable(least=0)
+                    self.argument_sizes[axes] = variable = size_variable(0, self.most)
                     attrs = {"size": variable, "argument_axes": axes, "distinct": bool(groups)}
                     self.tracer.builder.add(BIND_SIZE, [], attrs)
                     self.bound |= size_variables(variable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -16,13 +17,15 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis
-from dualflow.sizes.size_functions import substitute
+from dualflow.sizes.size_functions import largest, substitute
 from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, variable_of
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import Compiled
     from dualflow.schedule.rematerialisation import WithinBudget
 
+SMALL_SIZES: Final = 256
+"""The largest size in a program for small sizes, whose reductions along an axis have no blocks."""
 _NO_INPUTS: Final[Mapping[int, int]] = {}
 
 
@@ -66,6 +69,7 @@ def with_symbolic_sizes(
     fixed_sizes: dict[Axis, int] = {}
     while True:
         inference = SizeInference(Tracer(graph.name, options=options), fixed_sizes=fixed_sizes)
+        inference.most = _bound_of(guards, call_sizes)
         try:
             return _recorded(inference, graph, equal_axes, guards, shaped_as, call_sizes)
         except FixedSize as error:
@@ -93,6 +97,8 @@ def _recorded(
         _record_guards(guards, list(inputs.values()), inference.tracer.builder)
         later = {graph.inputs[i]: graph.outputs[output] for i, output in shaped_as.items()}
         with _deciding(inference, call_sizes):
+            if guards.axes and call_sizes is not None:
+                _guard_class(inference)
             recorded = inference.record(graph.nodes, inputs, later)
     outputs = [recorded[v] for v in graph.outputs]
     inference.refuse_ragged(outputs)
@@ -101,6 +107,24 @@ def _recorded(
         raise UndecidedSize("a variable is assigned a value whose size depends on data")
     sized = inference.finished(graph.name, [recorded[v] for v in graph.inputs], outputs)
     return eliminate_dead_code(replace(sized, captures=graph.captures, updates=tuple(updates)))
+
+
+def _bound_of(guards: SizeGuards, call_sizes: CallSizes | None) -> int | None:
+    """The upper bound of the sizes of a program for a call with automatic sizes: None for large ones.
+
+    Reductions of few elements have other kernels than long ones: those of the program of static sizes that
+    served the call before. What sizes a program serves doesn't depend on the order of calls.
+    """
+    if call_sizes is None or not guards.axes or max(call_sizes.sizes.values()) > SMALL_SIZES:
+        return None
+    return SMALL_SIZES
+
+
+def _guard_class(inference: SizeInference) -> None:
+    """Add the guard that all sizes are small, or that one is not."""
+    sizes = [size for size in inference.argument_sizes.values() if isinstance(size, SymInt)]
+    if sizes:
+        inference.decisions.guard_less(functools.reduce(largest, sizes), SMALL_SIZES + 1)
 
 
 def _axes(inference: SizeInference) -> dict[SizeVariable, Axis]:

@@ -14,6 +14,7 @@ import dualflow as df
 from dualflow.backends.llvm.compile_graph import planned
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.program import write
+from dualflow.backends.llvm.size_code import COMPUTE_SIZES
 from dualflow.core.records import replace
 
 Function = Callable[..., Any]
@@ -79,12 +80,12 @@ def test_another_size_runs_the_code_of_the_first(name: str) -> None:
         assert set(other.libraries) <= set(first.libraries)
 
 
-def test_a_training_step_runs_the_code_of_the_first_batch_size() -> None:
+def training_step(sizes: str) -> Any:
     rng = np.random.default_rng(0)
     shapes = [(20, 16), (16,), (16, 10), (10,)]
     variables = [df.Variable(rng.uniform(-0.3, 0.3, s).astype(np.float32)) for s in shapes]
 
-    @df.function(sizes="exact")
+    @df.function(sizes=sizes)
     def step(x: Any, y: Any) -> Any:
         w1, b1, w2, b2 = variables
         with df.GradientTape() as tape:
@@ -94,9 +95,46 @@ def test_a_training_step_runs_the_code_of_the_first_batch_size() -> None:
             v.assign_sub(0.1 * g)
         return loss
 
-    for batch in (32, 48, 100, 7):
-        step(df.constant(rng.random((batch, 20), np.float32)), df.constant(np.arange(batch) % 10))
+    return step
+
+
+def batch(size: int) -> tuple[df.Tensor, df.Tensor]:
+    return df.ones([size, 20]), df.constant(np.arange(size) % 10)
+
+
+def test_a_training_step_runs_the_code_of_the_first_batch_size() -> None:
+    step = training_step("exact")
+    for size in (32, 48, 100, 7):
+        step(*batch(size))
     assert [e.reused for e in executables(step)][1:] == [True, True, True]
+
+
+@pytest.mark.parametrize("sizes", [(128, 127), (256, 9)])
+def test_a_training_step_for_all_sizes_runs_the_kernels_of_the_first_batch_size(
+    sizes: tuple[int, int],
+) -> None:
+    step = training_step("automatic")
+    for size in sizes:
+        step(*batch(size))
+    programs = [
+        concrete.compiled_for(batch(size)).executable.program
+        for concrete, size in zip(step.concrete_functions, sizes, strict=True)
+    ]
+    static, symbolic = (set(program.sources) for program in programs)
+    assert {source.name for source in symbolic - static} <= {COMPUTE_SIZES}
+
+
+def test_bits_do_not_depend_on_the_sizes_of_earlier_calls() -> None:
+    """Small sizes and large ones have programs with different kernels, whichever was compiled first."""
+
+    def python(x: Any) -> tuple[Any, Any]:
+        return df.reduce_sum(x, 0), df.reduce_mean(x)
+
+    (first, second), results = (df.function(python) for _ in range(2)), []
+    for compiled, order in ((first, (3, 200, 256, 257, 600)), (second, (4, 600, 257, 256, 200))):
+        by_size = {n: compiled(df.constant(arrays([(n, 40)])[0])) for n in order}
+        results.append([[x.numpy().tobytes() for x in by_size[n]] for n in (200, 256, 257, 600)])
+    assert results[0] == results[1]
 
 
 def test_functions_apart_share_the_code_of_equal_programs() -> None:
