@@ -1,6 +1,6 @@
 """Whole programs on disk, by the graph before the passes.
 
-An entry is the image of a program (``program_image.py``), and the key of its machine code, which is an entry
+An entry is the image of a program (``program_image.py``), and the keys of its machine code, which are entries
 of the same cache. A process that has both runs no passes, plans nothing and writes no text; the modules that
 do this are not even imported. What errors, ``status()`` and pictures read of them is computed when they are
 read.
@@ -64,7 +64,10 @@ Array = np.ndarray[Any, Any]
 MAX_FOLDED_BYTES: Final = 1 << 20
 """The largest number of bytes of constants in an entry, besides those of the graph."""
 
-_VERSION: Final = 1
+MAX_OBJECTS: Final = 4
+"""The largest number of objects of a program: each is read and linked."""
+
+_VERSION: Final = 2
 _PACKAGE: Final = os.path.dirname(sys.modules["dualflow.core"].__path__[0])
 _COMPILING: Final = (
     "core",
@@ -102,17 +105,21 @@ class ProgramEntry:
         return None
 
     def _linked(self, record: tuple[Any, ...]) -> Executable | None:
-        (object_key, exports, captured, updated), fields = record
-        library = jit.load_library(object_key, exports, _symbols())
-        if library is None:
-            return None
+        (objects, captured, updated), fields = record
+        functions, libraries = {}, []
+        for object_key, exports in objects:
+            library = jit.load_library(object_key, exports, _symbols())
+            if library is None:
+                return None
+            libraries.append(library)
+            functions |= {name: library.address(name) for name in exports}
         image = _image(self.graph, self.options.memory, fields)
         linked = LinkedProgram(
             image,
             _inputs(self.graph, captured, updated),
-            {name: library.address(name) for name in exports},
-            (library,),
-            library,
+            functions,
+            tuple(libraries),
+            libraries[-1],
             threads.pool() if image.uses_pool else None,
             loaded=True,
             lower=self.lowered,
@@ -133,15 +140,14 @@ class ProgramEntry:
         constants = _constants(self.graph, executable.image.constants)
         if constants is None:
             reason = reason or f"constants of more than {MAX_FOLDED_BYTES} bytes were folded"
-        object_key = None if reason else jit.store_merged(executable.program.sources)
-        if object_key is None:
+        objects = () if reason else _objects(executable)
+        if not objects:
             _log(self.graph, reason or "its objects can't be merged")
             return
-        exports = tuple([name for source in executable.program.sources for name in source.exports])
         captures = {id(c.source): i for i, c in enumerate(self.graph.captures)}
         captured = tuple([captures[id(c.source)] for c in executable.inputs.captures])
         record = (
-            (object_key, exports, captured, executable.inputs.updated),
+            (objects, captured, executable.inputs.updated),
             _fields(executable.image, constants or ()),
         )
         object_cache.store(self.key, marshal.dumps(record))
@@ -248,6 +254,23 @@ def _reason_not_stored(executable: Executable) -> str:
     if others or image.collectives:
         return f"it calls {', '.join(others)}"
     return ""
+
+
+def _objects(executable: Executable) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The objects on disk with the code of a program, each with the functions that the program calls.
+
+    Those of its libraries, which other programs share, if they are few, and the program calls half of each;
+    else one that is merged from the objects of all sources; none if they can't be merged.
+    """
+    sources, libraries = executable.program.sources, executable.libraries
+    names = [name for source in sources for name in source.exports]
+    if len(libraries) <= MAX_OBJECTS:
+        called = [tuple([name for name in names if name in x.exports]) for x in libraries]
+        pairs = list(zip(libraries, called, strict=True))
+        if all(2 * len(own) >= len(x.exports) and jit.is_stored(x) for x, own in pairs):
+            return tuple([(x.report.key, own) for x, own in pairs])
+    merged = jit.store_merged(sources)
+    return () if merged is None else ((merged, tuple(names)),)
 
 
 def _symbols() -> dict[str, int]:

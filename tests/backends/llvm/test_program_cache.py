@@ -142,6 +142,20 @@ def test_a_loaded_program_of_dynamic_sizes_serves_all_sizes() -> None:
     assert [executable.loaded for executable in executables] == [False, True]
 
 
+def test_loaded_programs_of_one_and_of_all_sizes_share_their_code() -> None:
+    """The second program is stored without the code of the first, which is an object of its own."""
+    first, second = (df.function(several_rows) for _ in range(2))
+    for rows in (4, 5):
+        assert arrays(first(matrix(rows, 3))) == arrays(second(matrix(rows, 3)))
+    static, dynamic = (
+        concrete.compiled_for([matrix(rows, 3)]).executable
+        for concrete, rows in zip(second.concrete_functions, (4, 5), strict=True)
+    )
+    assert static.loaded
+    assert dynamic.loaded
+    assert set(static.libraries) < set(dynamic.libraries)
+
+
 def several_rows(x: df.Tensor) -> Any:
     return df.nn.softmax(x), df.reduce_sum(x * 2.0, axis=0)
 

@@ -14,7 +14,7 @@ import re
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol
 
 import llvmlite
@@ -94,6 +94,11 @@ class Library:
     def text(self) -> str:
         """The IR of all sources."""
         return "\n".join([source.text for source in self.sources])
+
+    @property
+    def exports(self) -> Set[str]:
+        """The names of the exported functions."""
+        return self._addresses.keys()
 
     def address(self, name: str) -> int:
         """The address of an exported function."""
@@ -178,11 +183,17 @@ def is_on_disk(text: str) -> bool:
     return object_cache.has(_key(text))
 
 
-def load_library(key: str, exports: Sequence[str], symbols: Mapping[str, int]) -> Library | None:
-    """The library of an object that :func:`store_merged` has stored, without its text.
+def is_stored(library: Library) -> bool:
+    """Whether the object of a library is in the cache, so that :func:`load_library` can load it."""
+    return not library.fallback and object_cache.has(library.report.key)
 
-    ``exports`` are its functions, and ``symbols`` as in :func:`compile_text`. None if the cache has no such
-    object, or one that this process can't link. Equal libraries of a process are one object.
+
+def load_library(key: str, exports: Sequence[str], symbols: Mapping[str, int]) -> Library | None:
+    """The library of an object in the cache, without its text.
+
+    ``exports`` are functions that it has to export, and ``symbols`` as in :func:`compile_text`. None if the
+    cache has no such object, or one that this process can't link. Equal libraries of a process are one
+    object.
     """
     with unforkable():
         library = _loaded.get(key)
@@ -207,7 +218,7 @@ def load_library(key: str, exports: Sequence[str], symbols: Mapping[str, int]) -
             emit_ms=0.0,
             link_ms=link_ms,
         )
-        library = _loaded[key] = Library((), (), image, report, "", exports)
+        library = _loaded[key] = Library((), (), image, report, "", tuple(image.addresses))
         return library
 
 
