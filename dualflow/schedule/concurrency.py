@@ -23,6 +23,7 @@ that may fail.
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
@@ -147,20 +148,20 @@ class _Window(NamedTuple):
         costs: the estimated time of each on one thread, in ns.
         split: the same if it splits its loops over all threads.
         before: the steps that each depends on, numbered from the first step of the window.
-        counts: the elements of each, to which its time is proportional.
+        nodes: their nodes.
     """
 
     steps: range
     costs: tuple[float, ...]
     split: tuple[float, ...]
     before: tuple[tuple[int, ...], ...]
-    counts: tuple[int, ...]
+    nodes: tuple[Node, ...]
 
     def part(self, begin: int, end: int) -> _Window:
         """Some consecutive steps of the window, numbered from ``begin`` to ``end``."""
         before = tuple([tuple([i - begin for i in x if i >= begin]) for x in self.before[begin:end]])
         part = slice(begin, end)
-        return _Window(self.steps[part], self.costs[part], self.split[part], before, self.counts[part])
+        return _Window(self.steps[part], self.costs[part], self.split[part], before, self.nodes[part])
 
 
 class _RegionCandidate(NamedTuple):
@@ -256,10 +257,11 @@ def _window(
     threads: int,
 ) -> _Window:
     kinds = [kind_of(steps[i].node) for i in numbers]
-    ns = [nanoseconds(steps[i].node, costs, _small) for i in numbers]
+    small = functools.cache(_small)  # few sizes are different
+    ns = [nanoseconds(steps[i].node, costs, small) for i in numbers]
     split_costs = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
-    counts = [element_count(steps[i].node) for i in numbers]
-    return _Window(numbers, tuple(ns), tuple(split_costs), before, tuple(counts))
+    nodes = tuple([steps[i].node for i in numbers])
+    return _Window(numbers, tuple(ns), tuple(split_costs), before, nodes)
 
 
 def _small(size: int) -> int:
@@ -362,11 +364,12 @@ def _call_threads(window: _Window, costs: CostModel, max_threads: int) -> int:
     * Steps that take LARGE_CALL chunks on average: 1, because each splits its own loops over the threads.
       Then ``large`` is 1 or more, and the difference is 0 or less.
     """
-    if is_static(window.counts):
+    counts = [element_count(node) for node in window.nodes]  # the time of each is proportional to it
+    if is_static(counts):
         return max_threads
     work = sum(
         round(WORK_UNITS * ns / max(_small(count), 1)) * count
-        for ns, count in zip(window.costs, window.counts, strict=True)
+        for ns, count in zip(window.costs, counts, strict=True)
     )
     chunk = round(WORK_UNITS * costs.chunk_ns)
     large = work // (LARGE_CALL * chunk * len(window.steps))

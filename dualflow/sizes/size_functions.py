@@ -175,11 +175,13 @@ def is_at_most(x: int, y: int) -> bool:
     """Whether bounds show that ``x <= y`` for all sizes; of maxima and minima, by those of their operands."""
     if less_for_all(y, x) is False:
         return True
-    parts, limits = _operands("largest", x) or (x,), (y, *_operands("largest", y))
-    if all(any(less_for_all(limit, part) is False for limit in limits) for part in parts):
+    of_x, of_y = _operands("largest", x), _operands("largest", y)
+    parts, limits = of_x or (x,), (y, *of_y)
+    if (of_x or of_y) and all(any(less_for_all(y, x) is False for y in limits) for x in parts):
         return True
-    parts, limits = (x, *_operands("smallest", x)), _operands("smallest", y) or (y,)
-    return all(any(less_for_all(limit, part) is False for part in parts) for limit in limits)
+    of_x, of_y = _operands("smallest", x), _operands("smallest", y)
+    parts, limits = (x, *of_x), of_y or (y,)
+    return bool(of_x or of_y) and all(any(less_for_all(y, x) is False for x in parts) for y in limits)
 
 
 def common_size(*sizes: int) -> int:

@@ -143,10 +143,12 @@ class SymInt(_Size):
         return self
 
     def __mul__(self, other: int) -> int:
-        if not _is_size(other):
+        if type(other) is int:
+            return self if other == 1 else _polynomial({m: c * other for m, c in self.terms.items()})
+        if not isinstance(other, SymInt):
             return NotImplemented
         product: dict[tuple[SizeFactor, ...], int] = {}
-        for (a, x), (b, y) in itertools.product(self.terms.items(), _terms(other).items()):
+        for (a, x), (b, y) in itertools.product(self.terms.items(), other.terms.items()):
             monomial = tuple(sorted((*a, *b)))
             product[monomial] = product.get(monomial, 0) + x * y
         return _polynomial(product)
@@ -333,13 +335,11 @@ def bind_sizes(value: Any, bound: Mapping[SizeFactor, int]) -> Any:
 
 
 def typical(value: int, variable: int = TYPICAL) -> int:
-    """An estimate of ``value`` for cost models.
-
-    Each size variable is assumed to be ``variable``, or half of its upper bound if that is less.
-    """
+    """An estimate of ``value`` for cost models, for variables of ``variable``, or of half of their bound."""
     if not isinstance(value, SymInt):
         return value
-    return max(0, value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS))
+    number: int = value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS)
+    return max(0, number)
 
 
 def bounds(value: int) -> Bounds:

@@ -106,7 +106,8 @@ class ProgramEntry:
 
     def _linked(self, record: tuple[Any, ...]) -> Executable | None:
         (objects, captured, updated), fields = record
-        functions, libraries = {}, []
+        functions: dict[str, int] = {}
+        libraries = []
         for object_key, exports in objects:
             library = jit.load_library(object_key, exports, _symbols())
             if library is None:

@@ -122,7 +122,7 @@ def _bound_of(guards: SizeGuards, call_sizes: CallSizes | None) -> int | None:
 
 def _guard_class(inference: SizeInference) -> None:
     """Add the guard that all sizes are small, or that one is not."""
-    sizes = [size for size in inference.argument_sizes.values() if isinstance(size, SymInt)]
+    sizes: list[int] = [x for x in inference.argument_sizes.values() if isinstance(x, SymInt)]
     if sizes:
         inference.decisions.guard_less(functools.reduce(largest, sizes), SMALL_SIZES + 1)
 
