@@ -93,7 +93,7 @@ _BY_ZERO = "integer division by zero. Replace the zeros, or divide floats, which
 
 def _dividing(ufunc: np.ufunc) -> Any:
     def kernel(x: Any, y: Any) -> Any:
-        if y.dtype.kind in "iu" and not y.all():
+        if y.dtype.kind in "iu" and x.size and not y.all():
             raise InvalidArgumentError(_BY_ZERO)
         return ufunc(x, y)
 

@@ -69,7 +69,7 @@ _NEGATIVE_POWER = "an integer to a negative power is not an integer. Cast the ba
 
 
 def _pow_kernel(x: Any, y: Any) -> Any:
-    if y.dtype.kind == "i" and (y < 0).any():
+    if y.dtype.kind == "i" and x.size and (y < 0).any():
         raise InvalidArgumentError(_NEGATIVE_POWER)
     return maths_reference.pow(x, y)
 

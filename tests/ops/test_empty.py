@@ -76,3 +76,20 @@ def test_gradients_of_extremes_of_nothing_are_empty(mode, reduce):
         return tape.gradient(y, x)
 
     assert mode(gradient)(df.zeros([0, 3])).shape == (0, 3)
+
+
+@pytest.mark.parametrize("op", [df.math.floordiv, df.math.floormod, df.truncatediv, df.truncatemod])
+def test_nothing_divided_by_zero_is_nothing(mode, op):
+    x = df.zeros([0, 3], df.int32)
+    assert mode(lambda x: op(x, 0))(x).shape == (0, 3)
+    with pytest.raises(InvalidArgumentError, match="division by zero"):
+        mode(lambda x: op(x, 0))(df.ones([1], df.int32))
+
+
+def test_nothing_to_a_negative_power_is_nothing(mode):
+    assert mode(lambda x: x**-1)(df.zeros([0, 3], df.int32)).shape == (0, 3)
+
+
+def test_the_interpreter_finds_positions_in_rows_without_elements():
+    positions = df.function(df.where, backend="numpy")(df.zeros([1, 0], df.bool))
+    assert positions.shape == (0, 2)
