@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import entry_code
 from dualflow.backends.runtime import switches
+from dualflow.function.calls import fast_paths
 from dualflow.ops.families import load_families
 
 pytest.register_assert_rewrite("error_cases")
@@ -30,7 +30,7 @@ if not os.environ.get("DUALFLOW_TESTS_LOAD_PROGRAMS"):
 
 load_families()  # tests of every op have the same ops in the same order, whichever files are collected first
 
-entry_code.MIN_CALLS = 0  # whether the C code is on disk yet, second calls take the C fast call
+fast_paths.MIN_CALLS = 0  # second calls take the C fast call
 
 LLVM_FOLDERS = [Path(__file__).parent / folder for folder in ("backends/llvm", "schedule")]
 """Tests of the default backend, and of the plans of its compiled graphs."""

@@ -213,7 +213,7 @@ class BackwardTrace(Engine):
         numbers = tuple([self._number(x) for x in inputs])
         outputs = tuple([self._tensor(spec) for spec in op.specs([x.spec for x in inputs], attrs)])
         single = op.outputs == 1
-        large = type(op.kind) is not View and any(x.spec.size > COMPILED_ABOVE for x in inputs)
+        large = type(op.kind) is not View and any(x.spec.size > op.compiled_above for x in inputs)
         self._steps.append(_TracedStep(op, numbers, tuple([y.number for y in outputs]), single, attrs, large))
         return outputs[0] if single else outputs
 

@@ -66,7 +66,7 @@ class EagerEngine(Engine):
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
                 if (
-                    array.size > COMPILED_ABOVE
+                    array.size > op.compiled_above
                     and (compiled := KERNELS.value(op, (x,), _NO_ATTRS)) is not None
                 ):
                     return compiled
@@ -91,7 +91,7 @@ class EagerEngine(Engine):
             or dtype.char in _FLOATS
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
-            if (a.size > COMPILED_ABOVE or b.size > COMPILED_ABOVE) and (
+            if (a.size > op.compiled_above or b.size > op.compiled_above) and (
                 compiled := KERNELS.value(op, (x, y), _NO_ATTRS)
             ) is not None:
                 return compiled
@@ -119,7 +119,7 @@ class EagerEngine(Engine):
                 return run_placed(op, inputs, attrs, self.run)
             array = x._array
             arrays.append(array)
-            if array.size > COMPILED_ABOVE:
+            if array.size > op.compiled_above:
                 large = True
         if large and type(op.kind) is not View:
             compiled = KERNELS.value(op, inputs, attrs)

@@ -7,10 +7,8 @@ from typing import Any, Final, Protocol
 
 from dualflow.core.slot import Slot
 from dualflow.eager.tensor import EagerTensor
+from dualflow.ops.record import COMPILED_ABOVE as COMPILED_ABOVE
 from dualflow.ops.record import Op
-
-COMPILED_ABOVE: Final = 1 << 15
-"""The number of elements of an input above which an eager op runs its compiled kernel, if it has one."""
 
 Computation = Op | Callable[..., Any]
 """An op, or a function of tensors that calls ops."""

@@ -14,7 +14,7 @@ static and dynamic     ints and None; size variables, with their lower bounds, b
 sizes                  passes sort them
 number of a loop       by the order in which they occur in the derivations of loops
 variable               the number of its input if it is captured, else its number among the others
-body                   its encoding; with values numbered anew
+body                   a digest of its encoding, in which values are numbered anew
 results, updates       the numbers of their values: so aliases differ from copies
 =====================  =====================================================================================
 
@@ -246,7 +246,7 @@ _BY_TYPE: Final[dict[type, Callable[[_Encoder, Any], Any]]] = {
     Shape: _shape,
     TensorSpec: lambda encoder, x: ("spec", encoder._spec(x), x.name),
     np.ndarray: _array,
-    Graph: lambda encoder, x: ("graph", encoder.graph(x)),
+    Graph: lambda encoder, x: ("graph", digest(marshal.dumps(encoder.graph(x), _FORMAT))),
     LoopSpec: _Encoder.loop,
     SymInt: _Encoder.size,
 }

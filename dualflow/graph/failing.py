@@ -6,7 +6,7 @@ In machine code, elementwise ops without checks, reductions, views, copies and m
 from __future__ import annotations
 
 from dualflow.graph.fused import body_of
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Graph, Node, once_per_graph
 from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
 from dualflow.graph.scalar_functions import function_of
 from dualflow.graph.scalars import bodies
@@ -25,12 +25,17 @@ def may_fail(node: Node) -> bool:
         return not computed_in_loops(node) or _checks(node, kind)
     body = body_of(node)
     if body is not None:
-        return any(map(may_fail, body.nodes))
+        return _graph_may_fail(body)
     if isinstance(kind, View | Literal | SizeVector) or node.effect is Effect.ASSIGN:
         return False
     if isinstance(kind, Cond):
-        return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)
+        return any(map(_graph_may_fail, bodies(node)))
     return not isinstance(kind, Reduce | CopyPieces | MatMul) or not _in_machine_code(node)
+
+
+@once_per_graph
+def _graph_may_fail(graph: Graph) -> bool:
+    return any(map(may_fail, graph.nodes))
 
 
 def _in_machine_code(node: Node) -> bool:

@@ -16,15 +16,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 from dualflow.core.errors import InternalError
-from dualflow.core.records import NamedTuple, dataclass, replace
+from dualflow.core.records import NamedTuple, dataclass, field, replace
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.ops.record import Effect, Op
+
+T = TypeVar("T")
 
 
 class Origin(NamedTuple):
@@ -183,15 +186,23 @@ class Update(NamedTuple):
 
 def walk_nodes(node: Node) -> Iterator[Node]:
     """``node``, and the nodes of the graphs inside it."""
-    yield node
-    for _, body in node.bodies:
-        for inner in body.nodes:
-            yield from walk_nodes(inner)
+    pending = [iter((node,))]
+    while pending:
+        current = next(pending[-1], None)
+        if current is None:
+            pending.pop()
+            continue
+        yield current
+        pending += [iter(body.nodes) for _, body in reversed(current.bodies)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A traced computation. See the module's first lines for its parts."""
+    """A traced computation. See the module's first lines for its parts.
+
+    Attributes:
+        facts: the results of functions that are computed once per graph; see :func:`once_per_graph`.
+    """
 
     name: str
     inputs: tuple[Value, ...]
@@ -199,6 +210,10 @@ class Graph:
     outputs: tuple[Value, ...]
     captures: tuple[Capture, ...] = ()
     updates: tuple[Update, ...] = ()
+    facts: dict[Callable[[Graph], Any], Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", {})
 
     @property
     def arguments(self) -> tuple[Value, ...]:
@@ -293,6 +308,23 @@ class Graph:
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
         return SVG.value(self)
+
+
+def once_per_graph(compute: Callable[[Graph], T]) -> Callable[[Graph], T]:
+    """``compute``, whose result is computed once for each graph, since a graph doesn't change.
+
+    A function of a graph with bodies is computed from those of the bodies, so that no pass over the bodies
+    walks the innermost one for each graph around it.
+    """
+
+    @wraps(compute)
+    def computed(graph: Graph) -> T:
+        if computed not in graph.facts:
+            graph.facts[computed] = compute(graph)
+        result: T = graph.facts[computed]
+        return result
+
+    return computed
 
 
 TEXT: Final[Slot[Callable[[Graph], str]]] = Slot("the text of graphs", unfilled("the text of graphs"))

@@ -85,6 +85,7 @@ MATMUL = register(
         required_shapes=_required_shapes,
         vjp=(_vjp_a, _vjp_b),
         promotion=Promotion.TOGETHER,
+        compiled_above=1 << 12,
         samples=(
             _sample((3, 4), (4, 2)),
             _sample((4, 3), (4, 2), transpose_a=True),

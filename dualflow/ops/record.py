@@ -75,6 +75,9 @@ class Effect(Enum):
     INSIDE = "has the effects of its bodies"
 
 
+COMPILED_ABOVE: Final = 1 << 15
+"""The number of elements of an input above which most eager ops run their compiled kernel."""
+
 HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.COLLECTIVE)
 """Effects of ops that always run on the host, without soft placement too, as no device supports them."""
 
@@ -112,6 +115,8 @@ class Op:
             that it must be equal to. The program compares them. None if sizes can be compared by no such
             rule.
         operand_attributes: the attributes whose integers may come from operands; None if they are numbers.
+        compiled_above: the number of elements of an input above which the eager op runs its compiled kernel,
+            if it has one for these inputs.
     """
 
     name: str
@@ -130,6 +135,7 @@ class Op:
     prune_outputs: Callable[..., dict[str, Any] | None] | None = None
     required_shapes: Callable[..., Sequence[Sequence[int]]] | None = None
     operand_attributes: OperandAttributes | None = None
+    compiled_above: int = COMPILED_ABOVE
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:

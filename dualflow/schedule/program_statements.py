@@ -264,12 +264,16 @@ def statements(plan: Plan) -> tuple[Statement, ...]:
 
 def walk_program(program: Iterable[Statement]) -> Iterator[Statement]:
     """All statements in program order, including those inside conditionals and loops."""
-    for statement in program:
+    pending = [iter(program)]
+    while pending:
+        statement = next(pending[-1], None)
+        if statement is None:
+            pending.pop()
+            continue
         yield statement
+        pending += map(iter, reversed(bodies(statement)))
         if isinstance(statement, RunLoop):
-            yield from walk_program(statement.start)
-        for body in bodies(statement):
-            yield from walk_program(body)
+            pending.append(iter(statement.start))
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:

@@ -174,6 +174,24 @@ def test_up_to_the_size_and_where_it_is_chosen_numpy_computes() -> None:
     same(df.exp(X), np.exp(X.numpy()))
 
 
+@pytest.mark.parametrize("attrs", [{}, {"transpose_a": True}, {"transpose_b": True}], ids=str)
+@pytest.mark.parametrize("batch", [(), (3,)], ids=str)
+def test_a_product_of_many_multiplications_has_the_bits_of_its_compiled_function(
+    batch: tuple[int, ...], attrs: dict[str, bool]
+) -> None:
+    a, b = ([140, 40], [40, 190]) if not batch else ([60, 40], [40, 150])
+    shapes = (a[::-1] if "transpose_a" in attrs else a), (b[::-1] if "transpose_b" in attrs else b)
+    x, y = [df.constant(RNG.standard_normal((*batch, *s)).astype(np.float32)) for s in shapes]
+    assert max(x.shape.num_elements(), y.shape.num_elements()) < COMPILED_ABOVE
+    same(df.matmul(x, y, **attrs), df.function(lambda x, y: df.matmul(x, y, **attrs))(x, y))
+
+
+def test_a_product_of_few_multiplications_is_computed_by_numpy() -> None:
+    x, y = RNG.standard_normal((180, 180)), RNG.standard_normal((180, 30))
+    same(df.constant(x) @ df.constant(y), x @ y)
+    same(df.matmul(df.constant(x.reshape(2, 90, 180)), df.constant(y)), x.reshape(2, 90, 180) @ y)
+
+
 def test_with_another_backend_numpy_computes() -> None:
     df.config.set_backend("numpy")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -216,3 +217,15 @@ def test_the_expression_of_an_exception_is_not_evaluated() -> None:
 
     assert encoded(f)
     assert not created
+
+
+def test_conds_in_conds_are_encoded_at_any_depth() -> None:
+    def nested(depth: int, x: df.Tensor, p: df.Tensor) -> df.Tensor:
+        return df.cond(p, lambda: nested(depth - 1, x * 2.0, p), lambda: x) if depth else x
+
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        assert encoded(lambda x, p: nested(200, x, p), VECTOR, df.TensorSpec([], df.bool))
+    finally:
+        sys.setrecursionlimit(before)

@@ -37,6 +37,18 @@ def shifted_differences(n: int) -> Callable[..., object]:
     return lambda: differences(df.range(n + 3.0) ** 2.0)
 
 
+def nested_conds(n: int) -> Callable[..., object]:
+    """A function of ``n`` nested conditionals."""
+
+    def branch(depth: int, x: df.Tensor, p: df.Tensor) -> df.Tensor:
+        if depth == n:
+            return x
+        return df.cond(p[depth] > 0, lambda: branch(depth + 1, x * 1.5, p), lambda: x + 1.0)
+
+    function = df.function(lambda x, p: branch(0, x, p))
+    return lambda: function(df.ones([8]), df.ones([n]))
+
+
 def kernel_count(name: str, n: int, gradient: bool) -> int:
     """Trace, optimise and plan a program of ``n`` steps; returns the number of its kernels that differ."""
     concrete = df.function(program(name, n, gradient=gradient)).get_concrete_function(SPEC)
@@ -72,8 +84,9 @@ def test_compile_calls_grow_linearly(name: str, gradient: bool) -> None:
     assert kernels <= MAX_TEXTS
 
 
-def test_first_calls_with_open_sizes_grow_linearly() -> None:
-    shifted_differences(3)()
-    few, _ = counted(shifted_differences(10))
-    many, _ = counted(shifted_differences(20))
+@pytest.mark.parametrize("program_of", [shifted_differences, nested_conds])
+def test_first_calls_grow_linearly(program_of: Callable[[int], Callable[..., object]]) -> None:
+    program_of(3)()
+    few, _ = counted(program_of(20))
+    many, _ = counted(program_of(40))
     assert many <= 2.1 * few

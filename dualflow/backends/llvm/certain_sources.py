@@ -28,7 +28,7 @@ def probable_sources(graph: Graph) -> Iterator[IrSource]:
         yield size_routine()
     products = [node for node in graph.nodes if _is_product(node)]
     if products and uses_own_gemm():
-        yield from dict.fromkeys(map(_routine, products))
+        yield from dict.fromkeys([source for node in products for source in _routines(node)])
 
 
 def _is_product(node: Node) -> bool:
@@ -56,11 +56,14 @@ def certain_sources(plan: Plan) -> Iterator[IrSource]:
         yield size_routine()
     products = [call.node for call in plan.walk() if call.kind is CallKind.PRODUCT]
     if uses_own_gemm():
-        yield from dict.fromkeys([_routine(node) for node in products if 0 not in sizes(node.output)])
+        filled = [node for node in products if 0 not in sizes(node.output)]
+        yield from dict.fromkeys([source for node in filled for source in _routines(node)])
 
 
-def _routine(product: Node) -> IrSource:
+def _routines(product: Node) -> list[IrSource]:
+    """The routine of a product, and the micro-kernel of the widest tile if it is called for both factors."""
     gemm = imported("dualflow.backends.llvm.product.gemm").gemm  # not needed for programs without products
     windows = product.attrs.get("windows") is not None
-    source: IrSource = gemm(product.output.spec.dtype.char, windows=windows).source()
-    return source
+    routine = gemm(product.output.spec.dtype.char, windows=windows)
+    wide = all(routine.calls_wide(size) for size in sizes(product.output)[-2:])  # either may be the columns
+    return [*[routine.wide_source()] * wide, routine.source()]

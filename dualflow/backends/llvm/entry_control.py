@@ -86,6 +86,7 @@ class _EntryEmitter:
         capacity: stack memory with the capacity of each loop's growable buffers, in rows.
         outermost: the outermost loop that is being emitted.
         rows: the buffers that are rows of stacks: addresses inside another buffer.
+        conditions: the number of checks of conditions so far.
     """
 
     def __init__(self, entry: Entry) -> None:
@@ -94,6 +95,7 @@ class _EntryEmitter:
         self.capacity: EmittedValue | None = None
         self.outermost: Node | None = None
         self.rows: frozenset[int] = frozenset()
+        self.conditions = 0
 
     def begin(self, program: Sequence[Statement]) -> None:
         """Emit what the statements of ``program`` require: a calibrated clock, and memory for loops."""
@@ -149,8 +151,9 @@ class _EntryEmitter:
                     self._stop_if_failed(program[i:], open_blocks)
                     may_have_failed = False
                 self._begin(statement)
+                conditions = self.conditions
                 write(statement)
-                if any(isinstance(s, RequireCondition) for s in walk_program((statement,))):
+                if self.conditions > conditions:
                     open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
                     may_have_failed = False
                 elif any(fails(s.node) for s in unconditional((statement,))):
@@ -258,6 +261,7 @@ class _EntryEmitter:
     def _require(self, check: RequireCondition) -> None:
         """Emit a check; if it fails, write its number, and copy its values to the parameter table."""
         b, entry = self.entry.builder, self.entry
+        self.conditions += 1
         values = CheckValues(
             tuple([entry.unit.table.extend([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads])
         )

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final
 
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
@@ -72,7 +72,7 @@ class StepRecord(NamedTuple):
 @functools.cache
 def driver() -> IrSource:
     """The module that defines :data:`RUN_STEPS`; in the checked mode it stores the running step."""
-    return IrSource(jit.shipped_text("steps.ll") + _begin_step(), (RUN_STEPS,))
+    return IrSource(QUICKLY_COMPILED + jit.shipped_text("steps.ll") + _begin_step(), (RUN_STEPS,))
 
 
 def _begin_step() -> str:

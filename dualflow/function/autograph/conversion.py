@@ -68,7 +68,8 @@ class _Converted:
         except RecursionError as error:
             recursive = RecursiveTraceError(
                 "A function that calls itself under a condition that is a tensor is traced without end, "
-                "since all branches are. Let a Python number count down, or write the recursion as a loop."
+                "since all branches are. Let a Python number count down, or write the recursion as a loop. A "
+                "finite recursion may need a higher sys.setrecursionlimit."
             )
             _add_lines(recursive, error)
             raise recursive from None

@@ -16,7 +16,6 @@ import numpy as np
 
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.program_image import ProgramImage
-from dualflow.backends.llvm.runtime import entry_code
 from dualflow.backends.llvm.runtime.fastcall import (
     ArraySpec,
     Descriptor,
@@ -32,7 +31,7 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import borrowable
 from dualflow.eager.variable import Variable
 from dualflow.function.arguments.results import Packer
-from dualflow.function.calls.call_form import CallForm, postponed, refuse
+from dualflow.function.calls.call_form import CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
 from dualflow.sizes.symbolic_sizes import is_static
@@ -47,8 +46,6 @@ def c_call(
 ) -> Callable[..., Any] | None:
     """``executable`` as a C function of a call's values; None if the C code can't call it.
 
-    It is ``postponed`` while the process has made too few calls to compile the C code for them.
-
     Args:
         executable: a compiled graph.
         form: which of the values are its inputs; None for all, in order.
@@ -61,8 +58,6 @@ def c_call(
     layout, slots = probe(EagerTensor), variable_slots(Variable)
     if layout is None or slots is None or not _is_callable_from_c(executable):
         return None
-    if not entry_code.pays(layout.tuple_items):
-        return postponed
     return builtin(layout, _descriptor(executable, form, pack, fail, slots), refuse)
 
 

@@ -25,11 +25,6 @@ def refuse(*values: Any) -> Refusal:
     return REFUSED
 
 
-def postponed(*values: Any) -> Refusal:
-    """In place of a fast path that a later call builds: returns REFUSED."""
-    return REFUSED
-
-
 class FixedValue(NamedTuple):
     """A Python value of a call that was compiled in.
 

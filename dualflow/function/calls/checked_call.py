@@ -14,23 +14,26 @@ from dualflow.function.calls.array_ownership import call_arrays
 from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
 from dualflow.function.calls.execute import is_placed_on_device
 from dualflow.graph.compiled import Compiled
-from dualflow.graph.ir import Graph
-from dualflow.graph.size_guards import SizeGuards, guards_of
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.sizes.symbolic_sizes import is_static
 
 
-def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -> Callable[..., Any]:
+def checked_call(
+    specs: Sequence[TensorSpec],
+    form: CallForm | None,
+    run: Callable[..., Any],
+    guards: SizeGuards = NO_GUARDS,
+) -> Callable[..., Any]:
     """The fast path that checks a call's values, and calls ``run`` with the graph's inputs.
 
-    It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order. Axes
+    It returns REFUSED unless the inputs are tensors of these ``specs`` in row-major order. Axes
     of one symbolic size must have equal sizes, those of different ones different sizes, and guards must hold.
     It always returns REFUSED if a size is dynamic.
     """
-    specs = [v.spec for v in graph.arguments]
     if not all(spec.shape.is_static for spec in specs):
         return refuse
     if not all(is_static(spec.shape) for spec in specs):
-        run = _with_size_checks(specs, guards_of(graph), run)
+        run = _with_size_checks(specs, guards, run)
     argument_indices = range(len(specs)) if form is None else form.argument_indices
     fixed = [] if form is None else [(x.argument_index, x.value) for x in form.fixed]
     count = len(argument_indices) + len(fixed)

@@ -35,12 +35,13 @@ from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.built_program import built_program
-from dualflow.function.calls.call_form import REFUSED, CallForm, postponed
+from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
 from dualflow.function.calls.checked_call import checked_call, read_only_call
 from dualflow.function.calls.compile_log import log_compile
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
 from dualflow.function.calls.execute import Sources, execute, is_placed_on_device
 from dualflow.function.calls.failed_calls import AssignmentHistory
+from dualflow.function.calls.fast_paths import FastPaths
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
@@ -51,7 +52,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards, guards_of
 from dualflow.graph.string_graphs import holds_strings
 from dualflow.graph.symbolic_size_ops import (
     REQUIRE_SIZE,
@@ -117,7 +118,7 @@ class CompiledGraph:
         self._background = BackgroundCompile(graph, self._compile) if in_background else None
         self._packer = pack
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
-        self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
+        self._fast_paths = FastPaths()
         self._variants: dict[tuple[Rewrite, ...], CompiledGraph] = {}
         self._is_on_device = False
         self.called = False
@@ -423,18 +424,19 @@ class CompiledGraph:
 
         It returns REFUSED for values that it doesn't serve.
         """
-        fast = self._fast_paths.get(form) or self._new_fast_path(form)
-        return fast if fast is postponed else self._fast_paths.setdefault(form, fast)
+        return self._fast_paths.find(form, self._new_fast_path)
 
-    def _new_fast_path(self, form: CallForm | None) -> Callable[..., Any]:
-        call = c_call(self.executable, form, self._packer, self.finish_failed_call)
-        if call is not None:
+    def _new_fast_path(self, form: CallForm | None, early: bool) -> Callable[..., Any]:
+        if early and self._sizes_vary:
+            return refuse  # a program from the disk would have to be planned to read the guards of its sizes
+        finish = self.finish_failed_call
+        if not early and (call := c_call(self.executable, form, self._packer, finish)) is not None:
             return call
-        run: Callable[..., Any] = self.execute
         # with dynamic sizes an error goes through ``check_shapes``, which ``execute`` calls
-        if self.only_reads and not self._sizes_vary:
-            run = read_only_call(self.executable, self.sources.captured, self._pack)
-        return checked_call(self.optimised, form, run)
+        reads = self.only_reads and not self._sizes_vary
+        run = read_only_call(self.executable, self.sources.captured, self._pack) if reads else self.execute
+        guards = guards_of(self.optimised) if self._sizes_vary else NO_GUARDS
+        return checked_call(self.executable.inputs.arguments, form, run, guards)
 
     def finish_failed_call(
         self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any], recorded: bool
@@ -463,9 +465,8 @@ class CompiledGraph:
 
     def run(self, arguments: list[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The outputs for one array per argument; the arrays of updated variables are written to."""
-        interpreted = self._interpreted()
-        executable = interpreted or self.executable
-        captured = self.sources.captured if interpreted is None else Sources.of(interpreted.inputs).captured
+        executable = self._interpreted() or self.executable
+        captured = [capture.source for capture in executable.inputs.captures]
         return executable.run(arguments + [array_of(x) for x in captured], effect_log)
 
     # before it is compiled
@@ -488,9 +489,8 @@ class CompiledGraph:
 
     def _interpreted(self) -> Compiled | None:
         """The interpreter's executable for a call that begins now; None if the compiled one is required."""
-        return (
-            None if self._background is None or self._is_compiled else self._background.executable_for_call()
-        )
+        background = None if self._is_compiled else self._background
+        return None if background is None else background.executable_for_call()
 
     @property
     def _is_compiled(self) -> bool:

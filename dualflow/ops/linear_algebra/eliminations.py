@@ -101,9 +101,9 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
                 continue
             pivots = factors.diagonal()
             sizes = np.abs(pivots)
-            exchange_parity = np.count_nonzero(exchanged != np.arange(1, size + 1)) % 2
-            sign[at] = np.prod(pivots / sizes) * (-1) ** exchange_parity
-            logarithm[at] = np.log(sizes.astype(np.float64)).sum()
+            exchanges = np.count_nonzero(exchanged != np.arange(1, size + 1))
+            sign[at] = np.multiply.reduce(pivots / sizes) * (-1 if exchanges % 2 else 1)
+            logarithm[at] = np.add.reduce(np.log(sizes, dtype=np.float64))
     return sign, logarithm
 
 
@@ -121,7 +121,7 @@ def lapack_solve(a: Any, b: Any) -> Any:
     if not is_available(a, "getrf", "getrs") or not b.size:
         return np.linalg.solve(a, b)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    sides = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    sides = b if b.shape[:-2] == batch else np.broadcast_to(b, (*batch, *b.shape[-2:]))
     size, width = sides.shape[-2:]
     if a.shape[-2:] != (size, size):
         return np.linalg.solve(a, b)  # which raises

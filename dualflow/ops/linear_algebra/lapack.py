@@ -26,13 +26,13 @@ _REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
 
 def is_available(x: Any, *names: str) -> bool:
     """Whether matrices are large enough, and the BLAS has all these routines for their dtype."""
+    return x.size > 0 and min(x.shape[-2:]) >= SMALLEST and _has_routines(x.dtype.char, names)
+
+
+@functools.cache
+def _has_routines(char: str, names: tuple[str, ...]) -> bool:
     library = blas.find()
-    return (
-        library is not None
-        and x.size > 0
-        and min(x.shape[-2:]) >= SMALLEST
-        and all(library.lapack(_name(x.dtype, name)) for name in names)
-    )
+    return library is not None and all(library.lapack(_name(char, name)) for name in names)
 
 
 def call(name: str, dtype: Any, *arguments: Any) -> int:
@@ -44,9 +44,9 @@ def call(name: str, dtype: Any, *arguments: Any) -> int:
         arguments: all but ``info``, which is the last: texts of one character, integers, and arrays, which
             are given by their addresses.
     """
-    info = integers(1)
+    info = _integer_type()()
     _run(name, dtype, *arguments, info)
-    return int(info[0])
+    return int(info.value)
 
 
 def call_with_work(
@@ -73,8 +73,13 @@ def call_with_work(
 
 def integers(count: int) -> Any:
     """An array of zeros of LAPACK's integer type."""
+    return np.zeros(count, np.int64 if _integer_type() is ctypes.c_int64 else np.int32)
+
+
+@functools.cache
+def _integer_type() -> type[ctypes.c_int32 | ctypes.c_int64]:
     library = blas.find()
-    return np.zeros(count, np.int64 if library is not None and library.int_bits == 64 else np.int32)
+    return ctypes.c_int64 if library is not None and library.int_bits == 64 else ctypes.c_int32
 
 
 def columns(x: Any) -> Any:
@@ -91,27 +96,39 @@ def clear_below(x: Any) -> None:
 
 
 def _run(name: str, dtype: Any, *arguments: Any) -> None:
-    texts = sum(isinstance(x, str) for x in arguments)
-    routine, integer = _routine(_name(dtype, name), len(arguments), texts)
-    routine(*[_argument(x, integer) for x in arguments], *[1] * texts)
+    integer = _integer_type()
+    passed: list[Any] = []
+    lengths: list[int] = []
+    for x in arguments:
+        if type(x) is np.ndarray:
+            passed.append(_address(x))
+        elif type(x) is int:
+            passed.append(ctypes.byref(integer(x)))
+        elif type(x) is str:
+            passed.append(x.encode())
+            lengths.append(1)
+        else:  # an integer that the routine writes
+            passed.append(ctypes.byref(x))
+    _routine(dtype.char, name, len(passed), len(lengths))(*passed, *lengths)
 
 
-def _argument(x: Any, integer: Any) -> Any:
-    if isinstance(x, str):
-        return x.encode()
-    return ctypes.byref(integer(x)) if isinstance(x, int) else x.ctypes.data
+def _address(x: Any) -> int:
+    """The address of an array that the routine may write to."""
+    flags = x.flags
+    if x.size and (flags.c_contiguous or flags.f_contiguous):  # a quarter of the time of ``ctypes.data``
+        return ctypes.addressof(ctypes.c_char.from_buffer(x if flags.c_contiguous else x.T))
+    address: int = x.ctypes.data
+    return address
 
 
-def _name(dtype: Any, name: str) -> str:
-    char = np.dtype(dtype).char
+def _name(char: str, name: str) -> str:
     return _PREFIXES[char] + (_REAL_NAMES.get(name, name) if char in "fd" else name)
 
 
 @functools.cache
-def _routine(name: str, pointers: int, texts: int) -> tuple[Callable[..., None], Any]:
-    """A LAPACK routine, which releases the GIL during a call, and the type of its integers."""
+def _routine(char: str, name: str, pointers: int, texts: int) -> Callable[..., None]:
+    """The LAPACK routine for a dtype, which releases the GIL during a call."""
     library = blas.find()
     assert library is not None, "is_available() returned True"
     kinds = (*[ctypes.c_void_p] * pointers, *[ctypes.c_size_t] * texts)
-    integer = ctypes.c_int64 if library.int_bits == 64 else ctypes.c_int32
-    return ctypes.CFUNCTYPE(None, *kinds)(library.lapack(name)), integer
+    return ctypes.CFUNCTYPE(None, *kinds)(library.lapack(_name(char, name)))

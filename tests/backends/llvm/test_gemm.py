@@ -32,6 +32,7 @@ def multiply(
     blocks_for: int = 1,
     shared: bool = False,
     symbolic: bool = False,
+    alone: bool = True,
     which: Gemm | None = None,
 ) -> list[int]:
     """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; returns its table."""
@@ -49,6 +50,7 @@ def multiply(
         table = [evaluate_size(entry, bound) for entry in table]
     scratch = np.empty(product.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
     integers = linked(product, table)
+    integers[Field.ALONE] *= alone
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
     pool = threads.pool() if shared else None
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(product).address(product.routine))
@@ -106,6 +108,53 @@ def test_any_sizes_and_orders(
     multiply(a, b, c, scale=scale, accumulate=accumulate)
     # The factor itself is rounded to the dtype.
     assert_is_product(c, a, b, float(dtype(scale)), before if accumulate else None)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.tuples(small, small, small),
+    orders=st.sampled_from(ORDERS),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    accumulate=st.booleans(),
+)
+@example((5, 9, 17), ("n", "n"), np.float32, True)
+@example((5, 60, 17), ("n", "n"), np.float32, False)
+@example((5, 1, 17), ("n", "n"), np.float64, True)
+def test_a_micro_kernel_alone_has_the_bits_of_the_loops(
+    sizes: tuple[int, int, int], orders: str, dtype: Any, accumulate: bool
+) -> None:
+    m, n, k = sizes
+    a, b = matrix(m, k, dtype, orders[0]), matrix(k, n, dtype, orders[1], 1)
+    c = matrix(m, n, dtype, seed=2)
+    in_loops = c.copy()
+    multiply(a, b, c, accumulate=accumulate)
+    multiply(a, b, in_loops, accumulate=accumulate, alone=False)
+    np.testing.assert_array_equal(c, in_loops)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "order", "alone"),
+    [
+        ((5, 9, 17), "n", Field.NARROW),
+        ((5, 9, 17), "t", None),  # B is packed
+        ((5, 60, 17), "n", Field.WIDE),
+        ((5, 1, 17), "t", Field.DOT),
+        ((5, 9, MAX_KC + 1), "n", None),  # two K blocks
+        ((5, 70, 17), "n", None),  # two panels of B
+        ((MAX_MC + 1, 9, 17), "n", None),  # two blocks
+    ],
+)
+def test_a_micro_kernel_computes_small_products_alone(
+    sizes: tuple[int, int, int], order: str, alone: Field | None
+) -> None:
+    _, n, k = sizes
+    product = Gemm("f", 512)
+    b = MatrixStrides(n, 1) if order == "n" else MatrixStrides(1, k)
+    table = product.table(
+        sizes, (MatrixStrides(k, 1), b, MatrixStrides(n, 1)), scale=1.0, accumulate=False, threads=1
+    )
+    routines = product.routines(table)
+    assert routines.get(Field.ALONE) == (None if alone is None else routines[alone])
 
 
 @settings(max_examples=30, deadline=None)

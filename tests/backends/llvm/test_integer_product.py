@@ -69,7 +69,7 @@ def test_sums_do_not_saturate() -> None:
         np.testing.assert_array_equal(PRODUCT(x, w), np.full((3, 9), 255 * weight * 4000))
 
 
-ROUTINES = [Field.NARROW, Field.DOT, Field.PACK, Field.COPY]
+ROUTINES = [Field.NARROW, Field.DOT, Field.PACK, Field.COPY, Field.WIDE]
 
 
 def compiled(name: str, text: str) -> jit.Library:
@@ -127,7 +127,7 @@ def test_with_vnni_a_group_is_one_instruction(bits: int, cpu: str, monkeypatch: 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=cpu, opt=2)
-    assembly = target.emit_assembly(llvm.parse_assembly(Gemm("i", bits).text()))
+    assembly = target.emit_assembly(llvm.parse_assembly(Gemm("i", bits).wide_source().text))
     assert "vpdpbusd" in assembly
     assert "vpmaddwd" not in assembly
 

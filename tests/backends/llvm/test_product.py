@@ -43,7 +43,7 @@ def run(batch: ProductBatch, arrays: Sequence[Array], own: bool) -> None:
     step = batch.step_parameters(
         (len(arrays), -room.ctypes.data % 64), table if own else batch.blas_parameters()
     )
-    head = [0, len(HEADER), 0, 0]
+    head = [0, len(HEADER), *HEADER[2:]]
     integers = np.array([*head, StepKind.PRODUCT, 0, library.address(function.name), *step], np.int64)
     addresses = np.array([array.ctypes.data for array in (*arrays, room)], np.uintp)
     status = np.zeros(1, np.int64)

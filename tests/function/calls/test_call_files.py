@@ -14,9 +14,9 @@ PAGE = PACKAGE / "function" / "calls" / "README.md"
 PROGRAM = """
 import sys
 import dualflow as df
-from dualflow.backends.llvm.runtime import entry_code
+from dualflow.function.calls import fast_paths
 
-entry_code.MIN_CALLS = 0  # whether the C code is on disk yet, second calls take the C fast call
+fast_paths.MIN_CALLS = 0  # second calls take the C fast call
 
 def executed_files(call):
     files = {}

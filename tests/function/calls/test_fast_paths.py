@@ -299,10 +299,8 @@ print(once_more(2), once_more(100))
 """
 
 
-def test_the_c_code_is_compiled_once_many_calls_need_it_and_loaded_for_few(tmp_path):
+def test_the_c_fast_call_is_used_once_a_process_has_made_many_calls(tmp_path):
     environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path)}
-    counts = [
-        [int(word) for word in run_forked(["-c", COUNTED], env=environment).stdout.split()] for _ in range(2)
-    ]
-    (third, later), (third_in_next_process, _) = counts
-    assert later == third_in_next_process < 10 < third
+    for _ in range(2):  # whether its code is on disk
+        third, later = map(int, run_forked(["-c", COUNTED], env=environment).stdout.split())
+        assert later < 10 < third

@@ -10,6 +10,8 @@ into panels of nr columns. The micro-kernel computes tiles of mr rows and nr col
             for each panel of B, kc x nr                           packed by the first tile, or by gemm_pack
                 for each tile of C, mr x nr: a loop over kc        gemm_kernel.emit_tiles
 
+A small product, of one block, K block and panel, is one call of a micro-kernel.
+
 A is not packed, since broadcasting an element costs the same for any stride; it is copied only if its columns
 conflict in a cache.
 
@@ -32,7 +34,7 @@ from dualflow.backends.llvm.product.gemm_windows import emit_pieces
 from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, integer_multiply_add
 from dualflow.backends.llvm.product.window_layout import copied_windows
 from dualflow.backends.llvm.product.window_offsets import emit_offsets, emit_windows, list_lengths
-from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, I32, LlvmModule, Type
 from dualflow.core.records import NamedTuple
@@ -60,7 +62,7 @@ CONFLICT_BYTES = 4096
 """Columns of A whose stride is a multiple of this conflict in a set-associative cache."""
 
 
-_NO_ADDRESSES = (0,) * (Field.COPY + 1 - Field.NARROW)
+_NO_ADDRESSES = (0,) * (Field.ALONE + 1 - Field.NARROW)
 """The addresses of other routines in a table until the program is linked; see :meth:`Gemm.routines`."""
 
 
@@ -292,22 +294,17 @@ class Gemm(NamedTuple):
         return indices * table[Field.THREAD_SCRATCH] * self.element.nbytes
 
     def text(self) -> str:
-        """The module of LLVM IR with the function and the micro-kernel of the widest tile."""
-        element, lanes, products = self.element, self.lanes, self.products
+        """The module of LLVM IR with the function, without micro-kernels."""
+        element, lanes, windows = self.element, self.lanes, self.windows
         module = LlvmModule(self.bits)
-        windows = self.windows
-        tiles = partial(emit_tiles, module, products=products, windows=windows)
-        tiles("wide", self.wide, element, lanes, packing=True)
-        if self.medium:
-            tiles("medium", self.medium, element, lanes)
         if windows:
             emit_pieces(module, "copy_pieces", element, lanes)
             emit_offsets(module, "list_offsets")
             emit_windows(module, "copy_windows")
         lists = list_lengths(MAX_COPIED_MC, MAX_KC) if windows else None
         emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
-        emit_entry(module, self.routine, "blocks")
-        return module.text()
+        emit_entry(module, self.routine, "blocks", windows=windows)
+        return module.text() if windows else QUICKLY_COMPILED + module.text(scalar=True)
 
     def source(self) -> IrSource:
         """The module that defines the routine."""
@@ -322,21 +319,58 @@ class Gemm(NamedTuple):
             table[which] for which in (Field.N, Field.B_COLUMN_STRIDE, Field.COPY_STRIDE)
         )
         last_columns = n % self.nr
+        medium_nr = self.medium.vectors * self.lanes if self.medium else 0
         calls = {
+            Field.WIDE: self.calls_wide(n),
+            Field.MEDIUM: medium_nr > 0 and (not is_static((n,)) or medium_nr < 2 * last_columns <= self.nr),
             Field.NARROW: not is_static((n,)) or 0 < last_columns <= self.nr // 2,
             Field.DOT: not is_static((n,)) or n == 1,
             Field.PACK: not is_static((n, b_column_stride)) or b_column_stride != 1 != n,
             Field.COPY: not self.windows and (not is_static((copy_stride,)) or copy_stride != 0),
         }
-        return {which: _routine(self, which) for which, called in calls.items() if called}
+        alone = self._micro_kernel_alone(table)
+        routines = {which: _routine(self, which) for which, called in calls.items() if called}
+        return routines if alone is None else {**routines, Field.ALONE: _routine(self, alone)}
+
+    def _micro_kernel_alone(self, table: Sequence[int]) -> Field | None:
+        """The micro-kernel that computes a small product in one call, on B in place; None for other products.
+
+        It is the one that the loops would call, with the same arguments.
+        """
+        if self.windows or not is_static(table[: Field.NARROW]) or table[Field.BLOCKS] != 1:
+            return None
+        n = table[Field.N]
+        in_place = table[Field.COPY_STRIDE] == 0 and (n == 1 or table[Field.B_COLUMN_STRIDE] == 1)
+        if table[Field.K] > table[Field.KC] or not in_place:
+            return None
+        if n == table[Field.A_COLUMN_STRIDE] == table[Field.B_ROW_STRIDE] == 1:
+            return Field.DOT
+        if self.calls_wide(n):
+            return Field.WIDE if n <= self.nr else None
+        return Field.NARROW if n <= self.lanes else None
+
+    def calls_wide(self, n: int) -> bool:
+        """Whether products with ``n`` columns may call the micro-kernel of the widest tile."""
+        return not is_static((n,)) or n > self.nr // 2
+
+    def wide_source(self) -> IrSource:
+        """The module of the micro-kernel of the widest tile."""
+        return _routine(self, Field.WIDE)
 
     def routine_text(self, which: Field, name: str) -> str:
         """The module of LLVM IR of another routine, whose function has this name."""
         element, lanes, products = self.element, self.lanes, self.products
         module = LlvmModule(self.bits)
-        if which is Field.NARROW:
-            tiles = partial(emit_tiles, products=products, windows=self.windows, exported=True)
-            tiles(module, name, NARROW, element, lanes)
+        tiles = partial(
+            emit_tiles, module, name, element=element, lanes=lanes, products=products, windows=self.windows
+        )
+        if which is Field.WIDE:
+            tiles(self.wide, packing=True)
+        elif which is Field.MEDIUM:
+            assert self.medium is not None, "only products with such a tile call it"
+            tiles(self.medium)
+        elif which is Field.NARROW:
+            tiles(NARROW)
         elif which is Field.DOT:
             emit_dot(module, name, DOTS, element, self.dot_lanes, products=products, windows=self.windows)
         elif which is Field.PACK:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, minimum, routine
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import dataclass
 
+_SIZES: Final = (
+    *(Field.M, Field.N, Field.K, Field.A_ROW_STRIDE, Field.A_COLUMN_STRIDE, Field.B_ROW_STRIDE),
+    *(Field.B_COLUMN_STRIDE, Field.C_ROW_STRIDE, Field.ACCUMULATE, Field.MC, Field.NC, Field.KC),
+    *(Field.M_BLOCKS, Field.COPY_STRIDE, Field.THREAD_SCRATCH),
+)
+"""The parameters that the loops over blocks and panels read."""
 
-def emit_entry(module: LlvmModule, name: str, body: str) -> None:
-    """Emit the entry function: a parallel loop over blocks, or a serial one without a thread pool."""
+
+def emit_entry(module: LlvmModule, name: str, body: str, *, windows: bool) -> None:
+    """Emit the entry function: a parallel loop over blocks, or a serial one without a thread pool.
+
+    If a micro-kernel computes the product alone, there is no loop; it never does if A is ``windows``.
+    """
     arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
     function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
     builder = function.builder
@@ -16,22 +30,43 @@ def emit_entry(module: LlvmModule, name: str, body: str) -> None:
     swapped = field(builder, table, Field.SWAPPED).ne(0)
     operands = (table, swapped.select(b, a), swapped.select(a, b), c, scratch)
     context = builder.alloca(PTR, len(operands))
-    for i, operand in enumerate(operands):
-        builder.store(operand, context, i)
-    blocks = field(builder, table, Field.BLOCKS)
     zero = builder.constant(I64, 0)
     one = builder.constant(I64, 1)
 
-    def serial() -> list[EmittedValue]:
-        builder.call(body, [context, zero, blocks, zero])
-        return []
+    def in_blocks() -> list[EmittedValue]:
+        for i, operand in enumerate(operands):
+            builder.store(operand, context, i)
+        blocks = field(builder, table, Field.BLOCKS)
 
-    def parallel() -> list[EmittedValue]:
-        builder.call_pointer(pfor, VOID, [pool, builder.address(body), context, blocks, one])
-        return []
+        def serial() -> list[EmittedValue]:
+            builder.call(body, [context, zero, blocks, zero])
+            return []
 
-    builder.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
+        def parallel() -> list[EmittedValue]:
+            builder.call_pointer(pfor, VOID, [pool, builder.address(body), context, blocks, one])
+            return []
+
+        return builder.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
+
+    if windows:
+        in_blocks()
+    else:
+        alone = routine(builder, table, Field.ALONE)
+        builder.if_else(alone.cast(I64).eq(0), in_blocks, partial(_call_alone, builder, alone, operands))
     builder.ret()
+
+
+def _call_alone(
+    builder: Builder, kernel: EmittedValue, operands: Sequence[EmittedValue]
+) -> list[EmittedValue]:
+    """Emit the call of a micro-kernel for the whole product, with the arguments that the loops would pass."""
+    table, a, b, c, scratch = operands
+    size = partial(field, builder, table)
+    a_block = [a, size(Field.A_ROW_STRIDE), size(Field.A_COLUMN_STRIDE)]
+    counts = [size(Field.M), size(Field.N), size(Field.ACCUMULATE)]
+    arguments = [table, size(Field.K), *a_block, b, size(Field.B_ROW_STRIDE), scratch, c, *counts]
+    builder.call_pointer(kernel, VOID, arguments)
+    return []
 
 
 def emit_blocks(
@@ -60,7 +95,7 @@ def emit_blocks(
     builder = function.builder
     context, low, high, thread = function.args
     table, a, b, c, scratch = (builder.load(context, i, PTR) for i in range(5))
-    size = {which: field(builder, table, which) for which in Field}
+    size = {which: field(builder, table, which) for which in _SIZES}
     nr = tiles[0].vectors * lanes
     packed = builder.offset(scratch, thread * size[Field.THREAD_SCRATCH], element)
     copy = builder.offset(packed, size[Field.KC] * nr, element)
@@ -172,11 +207,14 @@ class _PanelProduct:
         """Call the micro-kernel whose tile is the widest that is more than half full; returns its width."""
         builder = self.builder
         width, kernel = builder.constant(I64, lanes), routine(builder, self.table, Field.NARROW)
-        for tile, name in ((medium, "medium"), (wide, "wide")):
+        for tile, which in ((medium, Field.MEDIUM), (wide, Field.WIDE)):
             if tile is not None:
                 nr = tile.vectors * lanes
                 fits = self.columns > nr // 2
-                width, kernel = fits.select(nr, width), fits.select(builder.address(name), kernel)
+                width, kernel = (
+                    fits.select(nr, width),
+                    fits.select(routine(builder, self.table, which), kernel),
+                )
         columns = minimum(self.columns, width)
         row_stride = self.size[Field.B_ROW_STRIDE]
 

@@ -47,6 +47,9 @@ class Field(IntEnum):
     DOT = auto()  # the micro-kernel for one column
     PACK = auto()  # packs a panel of B
     COPY = auto()  # copies a block of A
+    WIDE = auto()  # the micro-kernel of the widest tile
+    MEDIUM = auto()  # the micro-kernel of a tile of half the width, for windows
+    ALONE = auto()  # the micro-kernel that computes the whole product in one call
 
 
 class WindowField(IntEnum):
@@ -164,7 +167,6 @@ def emit_tiles(
     products: MultiplyAdd = FLOATS,
     packing: bool = False,
     windows: bool = False,
-    exported: bool = False,
 ) -> None:
     """Emit a micro-kernel: ``c = scale * (a @ b) + accumulate * c`` for a panel of at most nr columns::
 
@@ -181,7 +183,7 @@ def emit_tiles(
     of a tensor, lists have the offsets of its rows and columns.
     """
     arguments = (*ARGUMENTS, *(LISTS if windows else ()))
-    function = module.function(name, VOID, arguments, internal=not exported)
+    function = module.function(name, VOID, arguments)
     builder = function.builder
     args = KernelArgs(*function.args[: len(ARGUMENTS)])
     lists = function.args[len(ARGUMENTS) :]

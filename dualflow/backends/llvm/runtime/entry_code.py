@@ -1,22 +1,13 @@
-"""The machine code of the C fast call, and from which call on compiling it pays."""
+"""The machine code of the C fast call."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
-from typing import Final
 
 import numpy as np
 
 from dualflow.backends.llvm.runtime import jit
-
-MIN_CALLS: Final = 50
-"""The number of calls that a process makes before it compiles the code, unless that is on disk.
-
-LLVM takes 30 ms, and the code saves 15 to 30 us in a call: 50 calls without it lose 1 ms.
-"""
-_calls = itertools.count(1)
 
 _C_API = (
     "PyType_GenericAlloc",
@@ -38,15 +29,6 @@ _C_API = (
 )
 
 
-def pays(tuple_items: int) -> bool:
-    """Whether a call shall use the code: it is on disk, or the call is one of many.
-
-    Each call that could use the code calls this function once, which counts them. ``tuple_items`` is the
-    offset of the first item of a tuple.
-    """
-    return next(_calls) > MIN_CALLS or _is_on_disk(tuple_items)
-
-
 @functools.cache
 def library(tuple_items: int, array_empty: int) -> jit.Library:
     """The code, which exports ``df_entry``; compiled, or loaded from the disk.
@@ -62,12 +44,6 @@ def library(tuple_items: int, array_empty: int) -> jit.Library:
         "_Py_NoneStruct": id(None),
     }
     return jit.compile_text(_text(tuple_items), ["df_entry"], symbols)
-
-
-@functools.cache
-def _is_on_disk(tuple_items: int) -> bool:
-    """Whether the code was on disk when the process first needed it."""
-    return jit.is_on_disk(_text(tuple_items))
 
 
 def _text(tuple_items: int) -> str:

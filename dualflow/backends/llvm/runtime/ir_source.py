@@ -8,9 +8,11 @@ from dualflow.core.digest import digest
 from dualflow.core.records import NamedTuple
 
 QUICKLY_COMPILED: Final = "; compiled without optimisations\n"
-"""The first line of modules of scalar code that runs once in a call or in a parallel loop.
+"""The first line of modules of scalar code that runs once in a call, a step, a parallel loop or a block of
+a matrix product.
 
-LLVM takes a third of the time for them if it doesn't optimise their machine code.
+LLVM takes a quarter of the time for them if it doesn't optimise their machine code, and none of them takes
+more than 2 ns longer.
 """
 
 

@@ -42,7 +42,7 @@ entry:
   br label %next
 
 next:
-  %here = phi ptr [ %list, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ], [ %step, %tasks ], [ %step, %take ]
+  %here = phi ptr [ %list, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %one ], [ %step, %several ], [ %step, %move ], [ %step, %stop ], [ %step, %tasks ], [ %step, %take ]
   %link.at = getelementptr i64, ptr %here, i64 1
   %link = load i64, ptr %link.at
   %step = getelementptr i64, ptr %here, i64 %link
@@ -93,6 +93,14 @@ product:
   %own = getelementptr i64, ptr %axis, i64 %axis.words
   %pool.of = load ptr, ptr %pool.at
   %pfor.of = load ptr, ptr %pfor.at
+  %single = icmp eq i64 %axes, 0
+  br i1 %single, label %one, label %several
+
+one:
+  call void %multiply(ptr %own, ptr %x, ptr %y, ptr %out, ptr %scratch, ptr %pool.of, ptr %pfor.of)
+  br label %next
+
+several:
   call void @batch(i64 %axes, ptr %axis, ptr %multiply, ptr %own, ptr %x, ptr %y, ptr %out, ptr %scratch, ptr %pool.of, ptr %pfor.of)
   br label %next
 

@@ -72,9 +72,13 @@ class LlvmModule(Symbols):
         self.signatures[name] = ret, tuple([a.type for a in function.args])
         return function
 
-    def text(self) -> str:
-        """The whole module as LLVM assembly."""
-        width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
+    def text(self, *, scalar: bool = False) -> str:
+        """The whole module as LLVM assembly.
+
+        That of ``scalar`` code has no vector width: LLVM takes 1 ms to set up each width that a process uses.
+        """
+        bits = self.vector_bits
+        width = "" if scalar else f'"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
         parts = [*self.declarations.values()]
         parts += [function.text() for function in self.functions.values()]
         return "\n".join([*parts, f"attributes #0 = {{ nounwind {width} }}", *_METADATA, ""])
