@@ -56,6 +56,23 @@ RAISE_DEFERRED: Final = Op(
 )
 
 
+def _check_value(holds: Any, error: DeferredError) -> tuple[()]:
+    if not holds:
+        raise error()
+    return ()
+
+
+CHECK_VALUE: Final = Op(
+    name="check_value",
+    doc="Raises ``error`` if its input, a bool scalar, is False.",
+    infer=lambda holds, error: (),
+    kernel=_check_value,
+    kind=Check(),
+    outputs=None,
+    effect=Effect.CHECK,
+)
+
+
 def deferrable(error: DualflowError) -> DualflowError:
     """``error`` itself, if it may be raised when the body runs instead of now.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import dualflow as df
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.ops.checks import required
 
 
 def names(graph):
@@ -64,3 +66,15 @@ def test_assigning_a_variable_its_own_value_is_nothing(traced):
 
     graph = eliminate_dead_code(traced(f))
     assert (graph.updates, graph.captures, graph.inputs) == ((), (), ())
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_condition_of_a_tensor_that_may_be_empty_is_checked_where_it_is_read(count):
+    @df.function(input_signature=[df.TensorSpec([None]), df.TensorSpec([], df.bool)])
+    def f(x, holds):
+        required(x, holds, "a condition that nothing reads")
+        return df.exp(required(x, df.logical_not(holds), "the condition of a tensor"))
+
+    assert f(df.ones([count]), False).shape == (count,)
+    with pytest.raises(df.errors.InvalidArgumentError, match="the condition of a tensor"):
+        f(df.ones([count]), True)

@@ -20,6 +20,7 @@ from dualflow.graph.passes.complex_parts import split_complex
 from dualflow.graph.passes.complex_products import split_complex_products
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.empty_checks import check_before_reading
 from dualflow.graph.passes.epilogues import add_in_products
 from dualflow.graph.passes.float16 import widen_float16
 from dualflow.graph.passes.fourier_tables import transform_in_steps
@@ -107,6 +108,12 @@ SIMPLIFICATIONS: Final = (
         "leftovers",
         "the rewrites above leave replaced nodes in the graph",
         _plain(eliminate_dead_code),
+        in_bodies=True,
+    ),
+    Pass(
+        "checks",
+        "after the leftovers: what nothing reads is not checked",
+        _plain(check_before_reading),
         in_bodies=True,
     ),
     Pass("cut", "after the leftovers, which are consumers of products", _plain(cut_products), in_bodies=True),

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dualflow.core.dtypes import as_dtype, float32, promote
+from dualflow.core.dtypes import as_dtype, float32, int64, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops import arithmetic
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
-from dualflow.ops.sparse.row_major import joined, row_major_positions, sparse
+from dualflow.ops.sparse.row_major import as_int64, equal_sizes, joined, row_major_positions, sparse
 from dualflow.ops.sparse.selection import retain
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
@@ -112,11 +115,16 @@ def _combined(a: SparseTensor, b: SparseTensor, function: Callable[[Any, Any], A
     """A function of the elements at each position that one of two SparseTensors stores; others are 0."""
     if not a.shape.is_compatible_with(b.shape):
         raise InvalidArgumentError(_other_shapes(a.shape, b.shape))
+    message = _other_shapes(a.shape, b.shape)
+    sizes = [equal_sizes(pair, message) for pair in zip(a.sizes(), b.sizes(), strict=True)]
     indices = concat([a.indices, b.indices], 0)
-    joined_indices = joined(row_major_positions(indices, a.sizes()))
+    dynamic = [pair for pair in zip(a.sizes(), b.sizes(), strict=True) if not all(map(_is_static, pair))]
+    for size, other in dynamic:
+        indices = required(indices, equal(as_int64(size), as_int64(other)), message)
+    joined_indices = joined(row_major_positions(indices, sizes))
     x = joined_indices.sums(concat([a.values, zeros_like(b.values)], 0))
     y = joined_indices.sums(concat([zeros_like(a.values), b.values], 0))
-    return SparseTensor(joined_indices.at_first(indices), function(x, y), a.sizes())
+    return SparseTensor(joined_indices.at_first(indices), function(x, y), sizes)
 
 
 def _other_shapes(a: Any, b: Any) -> str:
@@ -169,6 +177,7 @@ def sparse_dense_matmul(
             f"The inner sizes of a product of matrices are equal, but the shapes are {left.shape} and "
             f"{right.shape}; transpose one of them."
         )
+    left, right = _with_equal_inner_sizes(left, right)
     if isinstance(left, SparseTensor):
         return _product(left, right)
     return _transposed(_product(_transposed(right), _transposed(left)))
@@ -176,7 +185,30 @@ def sparse_dense_matmul(
 
 def _product(x: SparseTensor, dense: Any) -> Any:
     rows = expand_dims(x.values, 1) * gather(dense, x.indices[:, 1])
-    return scatter_nd(x.indices[:, :1], rows, [x.sizes()[0], dense.shape[1]])
+    return scatter_nd(x.indices[:, :1], rows, [x.sizes()[0], _sizes(dense)[1]])
+
+
+def _with_equal_inner_sizes(left: Any, right: Any) -> tuple[Any, Any]:
+    """The factors of a product; an error at run time unless dynamic inner sizes are equal."""
+    inner, other = _sizes(left)[1], _sizes(right)[0]
+    if _is_static(inner) and _is_static(other):
+        return left, right
+    message = f"The inner sizes of a product of matrices of shapes {left.shape} and {right.shape} are equal."
+    holds = equal(as_int64(inner), as_int64(other))
+    if isinstance(left, SparseTensor):
+        return left.with_values(required(left.values, holds, message)), right
+    return left, right.with_values(required(right.values, holds, message))
+
+
+def _is_static(size: Any) -> bool:
+    return isinstance(size, int)
+
+
+def _sizes(x: Any) -> Sequence[Any]:
+    """Each size, an int if it is static, else a scalar tensor."""
+    if isinstance(x, SparseTensor):
+        return x.sizes()
+    return [sizes_of(x, int64)[axis] if size is None else size for axis, size in enumerate(x.shape)]
 
 
 def _transposed(x: Any) -> Any:

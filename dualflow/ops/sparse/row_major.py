@@ -18,6 +18,7 @@ from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims as dense_expand_dims
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal as is_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat, stack
@@ -197,9 +198,26 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
     positions = row_major_positions(x.indices, old)
     if isinstance(equal, AbstractTensor):
         positions = required(positions, equal, str(error))
+        target = [required(n, equal, str(error)) if isinstance(n, AbstractTensor) else n for n in target]
     elif not equal:
         raise error
     return SparseTensor(indices_at(positions, target), x.values, target)
+
+
+def equal_sizes(sizes: Sequence[Any], message: str) -> Any:
+    """The first of several sizes; an error with ``message`` unless all are equal.
+
+    Raises:
+        InvalidArgumentError: with ``message``, if two of them are static and differ.
+    """
+    static_sizes = {size for size in sizes if isinstance(size, int)}
+    if len(static_sizes) > 1:
+        raise InvalidArgumentError(message)
+    first, *others = [as_int64(size) for size in sizes]
+    for other in others:
+        if not isinstance(first, int) or not isinstance(other, int):
+            first = required(convert_to_tensor(first, int64), is_equal(first, other), message)
+    return first
 
 
 def as_int64(number: Any) -> Any:

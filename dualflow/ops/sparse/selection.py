@@ -22,7 +22,7 @@ from dualflow.ops.reduction import reduce_all, reduce_any
 from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.selection import where
 from dualflow.ops.sparse.indexed_slices import IndexedSlices
-from dualflow.ops.sparse.row_major import as_int64, reorder, sparse
+from dualflow.ops.sparse.row_major import as_int64, equal_sizes, reorder, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import ints_or_symbolic, static_int
 
@@ -197,13 +197,20 @@ def concat(
 
 def _joint(axis: int, all_sizes: list[Any], expand: bool) -> Any:
     """The size of an axis other than the one along which tensors are joined."""
-    static_sizes = {size for size in all_sizes if isinstance(size, int)}
-    if len(static_sizes) > 1 and not expand:
-        raise InvalidArgumentError(
-            f"SparseTensors have sizes {sorted(static_sizes)} on axis {axis}, which is not joined; sizes "
-            "must be equal there, or expand_nonconcat_dims=True takes the largest."
-        )
-    return max(static_sizes) if static_sizes else all_sizes[0]
+    if expand:
+        static_sizes = [size for size in all_sizes if isinstance(size, int)]
+        others = [as_int64(size) for size in all_sizes if not isinstance(size, int)]
+        largest: Any = max(static_sizes, default=0)
+        for size in others:
+            largest = maximum(size, largest)
+        return largest
+    static_sizes = sorted({size for size in all_sizes if isinstance(size, int)})
+    shown = f"sizes {static_sizes}" if len(static_sizes) > 1 else "different sizes"
+    return equal_sizes(
+        all_sizes,
+        f"SparseTensors have {shown} on axis {axis}, which is not joined; sizes must be equal there, or "
+        "expand_nonconcat_dims=True takes the largest.",
+    )
 
 
 def mask(a: TensorLike, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:

@@ -398,6 +398,40 @@ def test_one_trace_serves_all_sizes(name: str) -> None:
     assert compiled.experimental_get_tracing_count() == 1
 
 
+SIZES = df.TensorSpec([2], df.int64)
+DIFFERENT_SIZES: dict[str, Callable[[Any, Any], Any]] = {
+    "the values of a sum": lambda x, y: sparse.add(x, y).values,
+    "the shape of a sum": lambda x, y: sparse.add(x, y).dense_shape,
+    "the shape of joined tensors": lambda x, y: sparse.concat(0, [x, y]).dense_shape,
+    "a product": lambda x, y: sparse.sparse_dense_matmul(x, df.zeros([y.dense_shape[1], 3])),
+    "the shape of a reshaped tensor": lambda x, y: sparse.reshape(x, [3, -1]).dense_shape + y.dense_shape,
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT_SIZES)
+def test_different_sizes_of_tensors_without_elements_are_an_error(name: str) -> None:
+    def run(first: Any, second: Any) -> Any:
+        indices, values = df.zeros([0, 2], df.int64), df.zeros([0])
+        x, y = (df.SparseTensor(indices, values, shape) for shape in (first, second))
+        return DIFFERENT_SIZES[name](x, y)
+
+    compiled = df.function(run, input_signature=[SIZES, SIZES])
+    equal, different = df.constant([3, 3], df.int64), df.constant([2, 2], df.int64)
+    np.testing.assert_array_equal(compiled(equal, equal), run(equal, equal))
+    for function in (run, compiled):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            function(different, equal)
+
+
+def test_joined_tensors_have_the_largest_size_if_they_are_expanded() -> None:
+    def run(first: Any, second: Any) -> Any:
+        parts = [df.SparseTensor([[0, 0]], [1.0], shape) for shape in (first, second)]
+        return sparse.concat(0, parts, expand_nonconcat_dims=True).dense_shape
+
+    sizes = [df.constant([1, n], df.int64) for n in (2, 5)]
+    assert df.function(run, input_signature=[SIZES, SIZES])(*sizes).numpy().tolist() == [2, 5]
+
+
 @pytest.mark.parametrize(
     "function",
     [lambda x, n: sparse.reshape(x, [n, 3]), lambda x, n: sparse.split(x, 5, 0)[0]],
