@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
+from dualflow.function.control.maps import map_fn
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import broadcast_together, promote_together, tensor
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
-from dualflow.ops.joining import stack
+from dualflow.ops.checks import required
+from dualflow.ops.joining import concat, stack
+from dualflow.ops.reduction import reduce_prod
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.tensor import Tensor
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,16 +53,23 @@ def apply_along_axis(
     x = tensor(arr)
     positive_axis = normalize_axis(axis, len(x.shape))
     other_axes = [i for i in range(len(x.shape)) if i != positive_axis]
-    sizes = [static_int(x.shape[i], "a size of the other axes") for i in other_axes]
+    nothing = f"There is no vector along axis {axis} of shape {x.shape} to apply to."
+    sizes = [x.shape[i] for i in other_axes]
     if 0 in sizes:
-        raise InvalidArgumentError(f"There is no vector along axis {axis} of shape {x.shape} to apply to.")
-    rows = reshape(transpose(x, [*other_axes, positive_axis]), [-1, x.shape[positive_axis]])
-    results = promote_together(
-        *[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))]
-    )
-    result = reshape(stack(results), [*sizes, *results[0].shape])
-    new = len(results[0].shape)
-    count = len(result.shape)
+        raise InvalidArgumentError(nothing)
+    moved = transpose(x, [*other_axes, positive_axis])
+    moved_sizes, last = sizes_of(moved, int64), len(other_axes)
+    rows = reshape(moved, concat([[-1], moved_sizes[last:]], 0))
+    if None in sizes:
+        rows = required(rows, reduce_prod(moved_sizes[:last]) > 0, nothing)
+        results = map_fn(lambda row: tensor(func1d(row, *args, **kwargs)), rows)
+    else:
+        results = stack(
+            promote_together(*[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))])
+        )
+    result = reshape(results, concat([moved_sizes[:last], sizes_of(results, int64)[1:]], 0))
+    new = len(results.shape) - 1
+    count = last + new
     inner = list(range(len(other_axes), len(other_axes) + new))
     outer = list(range(len(other_axes)))
     order = [*outer[:positive_axis], *inner, *outer[positive_axis:]]

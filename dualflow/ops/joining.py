@@ -261,7 +261,8 @@ def unstack(
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
     if value.shape[where] is None and num is not None:
         value = ensure_shape(value, [num if i == where else n for i, n in enumerate(value.shape)])
-    (count,) = require_static_sizes(value.shape, "unstack", [where])
+    shape = value.shape if value.shape[where] is not None else value.get_shape()
+    count = int(require_static_sizes(shape, "unstack", [where])[0])
     if num not in (None, count):
         raise InvalidArgumentError(
             f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."

@@ -140,3 +140,14 @@ def test_a_deferred_call_may_have_inner_sizes_that_depend_on_data() -> None:
     )
     for x in ([[1.0, 2.0], [1.0, 2.0], [0.0, 2.0]], [[1.0], [1.0], [1.0]]):
         np.testing.assert_array_equal(counts(x), np.unique(x, axis=0, return_counts=True)[1])
+
+
+def test_a_function_is_applied_along_an_axis_among_axes_of_any_sizes() -> None:
+    compiled = df.function(
+        lambda x: dnp.apply_along_axis(dnp.cumsum, 1, x), input_signature=[df.TensorSpec([None, None, 2])]
+    )
+    for rows, columns in ((3, 4), (1, 2), (5, 3), (2, 0)):
+        x = np.arange(rows * columns * 2, dtype=np.float32).reshape(rows, columns, 2)
+        np.testing.assert_array_equal(compiled(df.constant(x)), np.cumsum(x, 1))
+    with pytest.raises(df.errors.InvalidArgumentError, match="There is no vector"):
+        compiled(df.ones([0, 3, 2]))

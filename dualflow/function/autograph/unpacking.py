@@ -60,16 +60,17 @@ def is_sequence(x: Any, length: int) -> bool:
     """Whether ``x`` matches a sequence pattern of ``length`` items."""
     tensor = symbolic(x)
     if tensor is not None:
-        return bool(tensor.shape) and tensor.shape[0] == length
+        return bool(tensor.shape) and bool(tensor.get_shape()[0] == length)
     return isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray) and len(x) == length
 
 
 def _rows(tensor: SymbolicTensor) -> list[Any]:
     if not tensor.shape:
         raise DTypeError(f"{tensor} is a scalar, which can't be unpacked.{here()}")
-    if tensor.shape[0] is None:
+    count = tensor.get_shape()[0]
+    if count is None:
         raise _dynamic_size(str(tensor))
-    _bounded(int(tensor.shape[0]))
+    _bounded(int(count))
     rows: list[Any] = unstack(tensor)
     return rows
 

@@ -155,6 +155,35 @@ def test_an_axis_that_python_needs_as_a_number_is_fixed_and_others_stay_open() -
     assert traced.experimental_get_tracing_count() <= 4
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: df.add_n(df.unstack(x)) * 2.0,
+        lambda x: sum(row * row for row in x),
+        lambda x: df.stack(list(x)[::-1]),
+    ],
+    ids=["unstacked", "summed", "reversed"],
+)
+def test_an_axis_that_python_unpacks_is_fixed_and_others_stay_open(function: Callable[..., Any]) -> None:
+    traced = traces_for(function, [(3, 4), (3, 5), (2, 6), (2, 7), (3, 8), (2, 9), (2, 3)])
+    assert traced.experimental_get_tracing_count() <= 4
+    assert "(test_automatic_sizes.py:" in traced.explain()
+
+
+def test_a_pattern_matches_the_rows_of_a_dynamic_axis_as_those_of_a_static_one() -> None:
+    def rows_of(x: Any) -> Any:
+        match x:
+            case [first, second]:
+                return first, second
+            case _:
+                return x
+
+    traced, exact = df.function(rows_of), df.function(rows_of, sizes="exact")
+    for n in (3, 4, 2, 5, 2):
+        for result, expected in zip(traced(values(n, n)), exact(values(n, n)), strict=True):
+            np.testing.assert_array_equal(result, expected)
+
+
 def halved_while_large(x: Any) -> Any:
     y = x
     while df.reduce_sum(df.abs(y)) > 1.0:
