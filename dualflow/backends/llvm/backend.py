@@ -14,7 +14,6 @@ from dualflow.backends.llvm.interval_clock import has_clock
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.background_compile import BackgroundCompilation
 from dualflow.backends.llvm.runtime.jit import CompileReport
-from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import (
@@ -37,6 +36,7 @@ from dualflow.sizes.symbolic_sizes import typical
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.parallel_compile import ObjectCode
+    from dualflow.backends.llvm.timed_run import TimedExecutable
 
 _COST_RUNS = 3
 
@@ -102,7 +102,8 @@ def step_timer(compiled: Executable) -> StepTimer:
     """A function that times each step of a call; with checked memory or without a clock, the whole call."""
     if switches.checked_side() or not has_clock():
         return partial(whole_call, compiled)
-    timed = TimedExecutable(compiled.graph, compiled.options)
+    module = imported("dualflow.backends.llvm.timed_run")
+    timed: TimedExecutable = module.TimedExecutable(compiled.graph, compiled.options)
 
     def run(arrays: Sequence[Array]) -> list[StepTime]:
         timed.run(arrays)

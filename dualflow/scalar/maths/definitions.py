@@ -7,59 +7,60 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dualflow.core.dtypes import DType, float32
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.scalar.ir import ScalarFunction, ScalarOp
-from dualflow.scalar.maths import (
-    division,
-    error_function,
-    exponential,
-    inverse_trigonometry,
-    logarithm,
-    normal_distribution,
-    power,
-    trigonometry,
-)
 from dualflow.scalar.maths.floating import Guarded
 from dualflow.scalar.tracing import Traced, trace
 
-_UNARY: Final[dict[ScalarOp, Callable[[Traced], Traced | Guarded]]] = {
-    ScalarOp.EXP: exponential.exp,
-    ScalarOp.EXP2: exponential.exp2,
-    ScalarOp.EXPM1: exponential.expm1,
-    ScalarOp.SIGMOID: exponential.sigmoid,
-    ScalarOp.SINH: exponential.sinh,
-    ScalarOp.COSH: exponential.cosh,
-    ScalarOp.TANH: exponential.tanh,
-    ScalarOp.LOG: logarithm.log,
-    ScalarOp.LOG2: logarithm.log2,
-    ScalarOp.LOG10: logarithm.log10,
-    ScalarOp.LOG1P: logarithm.log1p,
-    ScalarOp.ASINH: logarithm.asinh,
-    ScalarOp.ACOSH: logarithm.acosh,
-    ScalarOp.ATANH: logarithm.atanh,
-    ScalarOp.SIN: trigonometry.sin,
-    ScalarOp.COS: trigonometry.cos,
-    ScalarOp.TAN: trigonometry.tan,
-    ScalarOp.ASIN: inverse_trigonometry.asin,
-    ScalarOp.ACOS: inverse_trigonometry.acos,
-    ScalarOp.ATAN: inverse_trigonometry.atan,
-    ScalarOp.ERF: error_function.erf,
-    ScalarOp.ERFC: error_function.erfc,
-    ScalarOp.NDTR: normal_distribution.ndtr,
-    ScalarOp.RSQRT: power.rsqrt,
+_DIVISION: Final = "dualflow.scalar.maths.division"
+_ERROR_FUNCTION: Final = "dualflow.scalar.maths.error_function"
+_EXPONENTIAL: Final = "dualflow.scalar.maths.exponential"
+_INVERSE_TRIGONOMETRY: Final = "dualflow.scalar.maths.inverse_trigonometry"
+_LOGARITHM: Final = "dualflow.scalar.maths.logarithm"
+_NORMAL_DISTRIBUTION: Final = "dualflow.scalar.maths.normal_distribution"
+_POWER: Final = "dualflow.scalar.maths.power"
+_TRIGONOMETRY: Final = "dualflow.scalar.maths.trigonometry"
+
+_UNARY: Final = {
+    ScalarOp.EXP: _EXPONENTIAL,
+    ScalarOp.EXP2: _EXPONENTIAL,
+    ScalarOp.EXPM1: _EXPONENTIAL,
+    ScalarOp.SIGMOID: _EXPONENTIAL,
+    ScalarOp.SINH: _EXPONENTIAL,
+    ScalarOp.COSH: _EXPONENTIAL,
+    ScalarOp.TANH: _EXPONENTIAL,
+    ScalarOp.LOG: _LOGARITHM,
+    ScalarOp.LOG2: _LOGARITHM,
+    ScalarOp.LOG10: _LOGARITHM,
+    ScalarOp.LOG1P: _LOGARITHM,
+    ScalarOp.ASINH: _LOGARITHM,
+    ScalarOp.ACOSH: _LOGARITHM,
+    ScalarOp.ATANH: _LOGARITHM,
+    ScalarOp.SIN: _TRIGONOMETRY,
+    ScalarOp.COS: _TRIGONOMETRY,
+    ScalarOp.TAN: _TRIGONOMETRY,
+    ScalarOp.ASIN: _INVERSE_TRIGONOMETRY,
+    ScalarOp.ACOS: _INVERSE_TRIGONOMETRY,
+    ScalarOp.ATAN: _INVERSE_TRIGONOMETRY,
+    ScalarOp.ERF: _ERROR_FUNCTION,
+    ScalarOp.ERFC: _ERROR_FUNCTION,
+    ScalarOp.NDTR: _NORMAL_DISTRIBUTION,
+    ScalarOp.RSQRT: _POWER,
 }
-_BINARY: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Guarded]]] = {
-    ScalarOp.LOGADDEXP: logarithm.logaddexp,
-    ScalarOp.ATAN2: inverse_trigonometry.atan2,
-    ScalarOp.POW: power.pow,
-    ScalarOp.FMOD: division.fmod,
-    ScalarOp.MOD: division.mod,
-    ScalarOp.FLOOR_DIVIDE: division.floor_divide,
+"""The modules of the definitions of ops with one operand, imported when a kernel needs them.
+
+A definition is the function with the name of its op, in lower case.
+"""
+_BINARY: Final = {
+    ScalarOp.LOGADDEXP: _LOGARITHM,
+    ScalarOp.ATAN2: _INVERSE_TRIGONOMETRY,
+    ScalarOp.POW: _POWER,
+    ScalarOp.FMOD: _DIVISION,
+    ScalarOp.MOD: _DIVISION,
+    ScalarOp.FLOOR_DIVIDE: _DIVISION,
 }
-_INTEGER_BINARY: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced]]] = {
-    ScalarOp.MOD: division.integer_mod,
-    ScalarOp.FLOOR_DIVIDE: division.integer_floor_divide,
-}
+"""The same for two operands. MOD and FLOOR_DIVIDE have functions for integers too, ``integer_mod``."""
 
 
 class Definition(NamedTuple):
@@ -78,8 +79,9 @@ class Definition(NamedTuple):
 def definition(op: ScalarOp, dtype: DType) -> Definition:
     """The definition of ``op`` for float32 or float64, and for integers if it is MOD or FLOOR_DIVIDE."""
     fallback: list[str] = []
+    module = imported(_UNARY[op] if op in _UNARY else _BINARY[op])
     body: Callable[..., Traced | Guarded]
-    body = _INTEGER_BINARY[op] if dtype.is_integer else _UNARY[op] if op in _UNARY else _BINARY[op]
+    body = getattr(module, f"{'integer_' * dtype.is_integer}{op.name.lower()}")
 
     def code(m: Any, *operands: Any) -> Any:
         result = body(*operands)
