@@ -10,8 +10,13 @@ from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, code_constants, is_long, load_arguments
 from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
-from dualflow.backends.llvm.row_prefetch import DISTANCE, LINE_BYTES, LINES, SMALLEST_TABLE, GatheredRow
-from dualflow.backends.llvm.text import I64, U8, VOID, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.row_prefetch import (
+    DISTANCE,
+    GatheredRow,
+    is_worth_prefetching,
+    prefetch_row,
+)
+from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.tile_transpose import concatenated, transposed
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks
@@ -240,17 +245,13 @@ class KernelValues:
         builder, element = self.builder, self._memory_type(row.access)
         stride, rows, width = [self._bound(bound) for bound in (row.stride, row.check.extent, row.lanes.end)]
         row_bytes = width * element.nbytes
-        is_large = rows * stride * element.nbytes >= SMALLEST_TABLE
-        with builder.if_then(is_large & (row_bytes >= LINE_BYTES)):
+        with builder.if_then(is_worth_prefetching(rows * stride * element.nbytes, row_bytes)):
             now, later = self._index[loop], self._index[loop] + DISTANCE
             self._index[loop] = later = (later < stop).select(later, stop - 1)
             index = self._loaded(row.load.access, Type.of_dtype(row.load.register.dtype.dtype), None)
             (start,) = self._addresses.row_addresses(row.access, loop, [later], row.lanes.loop)
             self._index[loop] = now
-            first, last_byte = builder.offset(start, index.cast(I64) * stride, element), row_bytes - 1
-            for line in range(LINES):
-                at = builder.constant(I64, line * LINE_BYTES)
-                builder.prefetch(builder.offset(first, (at < last_byte).select(at, last_byte), U8))
+            prefetch_row(builder, builder.offset(start, index.cast(I64) * stride, element), row_bytes)
 
     def _varies_by_lane(self, access: ElementAccess) -> bool:
         """Whether the access depends on the vector loop, so each lane has its own element."""

@@ -1,6 +1,6 @@
-"""Rows that a loop gathers, and which it prefetches some iterations early.
+"""Rows that a loop gathers or scatters, and which it prefetches some iterations early.
 
-The address of a gathered row depends on an index in memory, so hardware does not prefetch it. From a table
+The address of such a row depends on an index in memory, so hardware does not prefetch it. From a table
 that is larger than a core's own caches, each row would be a cache miss, few of which are in flight at once.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from dualflow.backends.llvm.text import I64, U8, Builder, EmittedValue
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel_statements import BoundsCheck, KernelStatement, LoopKind, Register
@@ -20,7 +21,7 @@ LINES: Final = 4
 """The number of cache lines of a row to prefetch; hardware prefetches the others of a longer row."""
 
 LINE_BYTES: Final = 64
-"""The bytes of a cache line. Shorter rows are not prefetched: many are in flight anyway."""
+"""The bytes of a cache line. Rows that are not longer are not prefetched: many are in flight anyway."""
 
 SMALLEST_TABLE: Final = 1 << 22
 """The least number of bytes of a table whose rows are prefetched: more than a core's own caches hold."""
@@ -42,6 +43,19 @@ class GatheredRow(NamedTuple):
     lanes: ks.For
     access: ks.ElementAccess
     stride: ks.LaunchParameter
+
+
+def is_worth_prefetching(table_bytes: EmittedValue, row_bytes: EmittedValue) -> EmittedValue:
+    """Whether rows of this size, at any place in a table of this size, are prefetched."""
+    return (table_bytes >= SMALLEST_TABLE) & (row_bytes > LINE_BYTES)
+
+
+def prefetch_row(b: Builder, first: EmittedValue, row_bytes: EmittedValue) -> None:
+    """Emit prefetches of the first cache lines of a row, which begins at ``first``."""
+    last_byte = row_bytes - 1
+    for line in range(LINES):
+        at = b.constant(I64, line * LINE_BYTES)
+        b.prefetch(b.offset(first, (at < last_byte).select(at, last_byte), U8))
 
 
 def gathered_rows(body: tuple[KernelStatement, ...]) -> Iterator[GatheredRow]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, KernelArguments, load_arguments
 from dualflow.backends.llvm.maths import Maths
+from dualflow.backends.llvm.row_prefetch import DISTANCE, is_worth_prefetching, prefetch_row
 from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import BOOL, I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
@@ -32,10 +33,18 @@ def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> I
     lanes = bits // 8 // element.size
     vector, maths = Type.of_dtype(element.dtype).vector(lanes), Maths(module)
     full = length & -lanes
+    row_bytes = length * element.size
+    is_prefetched = is_worth_prefetching(out_stride * element.size, row_bytes)
     with b.loop(0, iterations) as iteration, b.loop(0, count) as row:
         inside, place = _position(b, indices, index, row.index, axes[:depth], axes[depth:])
         source = (iteration.index * count + row.index) * length
         target = iteration.index * out_stride + place * length
+        with b.if_then(is_prefetched):
+            later = row.index + DISTANCE
+            later = (later < count).select(later, count - 1)
+            _, next_place = _position(b, indices, index, later, axes[:depth], axes[depth:])
+            first = b.offset(out, iteration.index * out_stride + next_place * length, vector.scalar)
+            prefetch_row(b, first, row_bytes)
 
         def store_part(part: EmittedValue, mask: EmittedValue | None) -> None:
             new = b.load(rows, source + part, vector, mask)

@@ -1,4 +1,4 @@
-"""Gathers of rows of large tables, which kernels prefetch: the rows, and the errors of wrong indices."""
+"""Gathers and scatters of rows of large tables, which kernels prefetch: values, and wrong indices."""
 
 from __future__ import annotations
 
@@ -47,6 +47,34 @@ def test_indices_of_each_batch_element_select_rows_of_its_own_table() -> None:
     indices = np.random.default_rng(0).integers(0, table.shape[1], (2, 70))
     gathered = df.function(lambda t, i: df.gather(t, i, batch_dims=1))(table, indices)
     assert np.array_equal(gathered, np.take_along_axis(table, indices[..., None], 1))
+
+
+@pytest.mark.parametrize("count", [0, 1, DISTANCE + 1, 1000])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_rows_are_added_to_a_large_table_in_order(count: int, depth: int) -> None:
+    rng = np.random.default_rng(count)
+    table = ROWS if depth == 1 else ROWS[: len(ROWS) // 2 * 2].reshape(2, -1, WIDTH)
+    indices = np.stack([rng.integers(0, min(n, 300), count) for n in table.shape[:depth]], -1)
+    updates = rng.standard_normal((count, WIDTH)).astype(np.float32)
+    expected = table.copy()
+    np.add.at(expected, tuple(indices.T), updates)
+    added = df.function(lambda t, i, u: df.tensor_scatter_nd_add(t, i, u))(table, indices, updates)
+    assert np.array_equal(added, expected)
+
+
+@pytest.mark.parametrize("wrong", [-1, len(ROWS), np.iinfo(np.int64).max])
+def test_a_wrong_index_leaves_a_large_variable_unchanged(wrong: int) -> None:
+    variable = df.Variable(ROWS)
+
+    @df.function
+    def add(indices: df.Tensor) -> None:
+        variable.scatter_nd_add(indices, df.ones([2 * DISTANCE, WIDTH]))
+
+    indices = np.zeros((2 * DISTANCE, 1), np.int64)
+    indices[DISTANCE] = wrong
+    with pytest.raises(IndexError, match="out of range"):
+        add(indices)
+    assert np.array_equal(variable, ROWS)
 
 
 @pytest.mark.parametrize("shape", [[WIDTH], []])
