@@ -33,7 +33,7 @@ class _Symbolic:
 
 def substitute(value: int, by: Mapping[SizeFactor, int]) -> int:
     """``value`` with its variables replaced by other sizes, symbolic or not."""
-    if not isinstance(value, SymInt) or size_variables(value).isdisjoint(by):
+    if not isinstance(value, SymInt) or not any(v in by for v in size_variables(value)):
         return value
     replaced: int = value.compute(lambda factor: by.get(factor, SymInt({(factor,): 1})), _Symbolic())
     return replaced

@@ -7,10 +7,14 @@ import pstats
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
 import pytest
 
 import dualflow as df
 from benchmarks.growth import STEPS, program
+from dualflow.backends.llvm.compile_graph import planned
+from dualflow.backends.llvm.program import write
+from dualflow.graph.options import CompileOptions
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
 from dualflow.schedule.program_statements import nests_of, statements, walk_program
@@ -49,6 +53,19 @@ def nested_conds(n: int) -> Callable[..., object]:
     return lambda: function(df.ones([8]), df.ones([n]))
 
 
+def loops_in_a_row(n: int) -> Callable[[df.Tensor, df.Tensor], df.Tensor]:
+    """A function of ``n`` loops, one after the other, with a check after half of them."""
+
+    def loops(x: df.Tensor, count: df.Tensor) -> df.Tensor:
+        for i in range(n):
+            x = df.while_loop(lambda k, _: k < count, lambda k, x: (k + 1, x * 1.01), (0, x))[1]
+            if i == n // 2:
+                df.debugging.assert_less(x, 100.0)
+        return x
+
+    return loops
+
+
 def kernel_count(name: str, n: int, gradient: bool) -> int:
     """Trace, optimise and plan a program of ``n`` steps; returns the number of its kernels that differ."""
     concrete = df.function(program(name, n, gradient=gradient)).get_concrete_function(SPEC)
@@ -82,6 +99,26 @@ def test_compile_calls_grow_linearly(name: str, gradient: bool) -> None:
     many, kernels = calls_and_kernels(name, MANY, gradient)
     assert many <= 1.05 * MANY / FEW * few  # an exponent of at most 1.07
     assert kernels <= MAX_TEXTS
+
+
+def test_functions_of_machine_code_have_a_limited_length() -> None:
+    """LLVM's time grows faster than the length of a function."""
+
+    def longest(n: int) -> int:
+        signature = [df.TensorSpec([8]), df.TensorSpec([], df.int32)]
+        concrete = df.function(loops_in_a_row(n)).get_concrete_function(*signature)
+        options = CompileOptions("llvm")
+        sources = write(planned(concrete.optimised_graph, options), options).sources
+        return max(len(text) for source in sources for text in source.text.split("\ndefine "))
+
+    assert longest(100) <= 1.1 * longest(50)
+
+
+def test_a_failed_check_ends_a_program_of_many_loops() -> None:
+    loops = df.function(loops_in_a_row(50))
+    np.testing.assert_allclose(loops(df.ones([8]), df.constant(2)), 1.01**100, rtol=1e-4)
+    with pytest.raises(df.errors.InvalidArgumentError):
+        loops(df.fill([8], 90.0), df.constant(2))
 
 
 @pytest.mark.parametrize("program_of", [shifted_differences, nested_conds])

@@ -124,13 +124,12 @@ _SCALAR_OPERATIONS: Final[Mapping[np.ufunc, Callable[..., EmittedValue]]] = {
 
 def write_setters(unit: Unit) -> None:
     """Emit the functions that are called when a variable is bound: ``void sizes<index>(params)``."""
-    numbers = [
-        (i, x, size_variables(x))
-        for i, x in enumerate(unit.table.params)
-        if isinstance(x, SymInt | SizeScalar)
-    ]
+    numbers: dict[SizeFactor, list[tuple[int, int | SizeScalar]]] = {}
+    for i, x in enumerate(unit.table.params):
+        for variable in size_variables(x):
+            numbers.setdefault(variable, []).append((i, x))
     for variable, index in unit.table.size_params.items():
-        _write_setter(unit, index, [(i, x) for i, x, variables in numbers if variable in variables])
+        _write_setter(unit, index, numbers.get(variable, ()))
 
 
 def _write_setter(unit: Unit, index: int, numbers: Sequence[tuple[int, int | SizeScalar]]) -> None:

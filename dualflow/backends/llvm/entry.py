@@ -211,6 +211,23 @@ class Entry:
                 self._run_steps(self.first_list)
         return self.function
 
+    @contextmanager
+    def part(self, pointers: Sequence[EmittedValue]) -> Iterator[Sequence[EmittedValue]]:
+        """Emit the block as a function, and its call; returns the arguments of the function for ``pointers``.
+
+        The time in which LLVM compiles a function grows faster than the function.
+        """
+        outer, module = self._function(), self.unit.module
+        arguments = [(name, PTR) for name in ("buffers", "params", "status")]
+        arguments += [(f"pointer{i}", PTR) for i in range(len(pointers))]
+        name = f"{self.name}_part{len(module.functions)}"
+        new = module.function(name, VOID, arguments, "noinline", internal=True)
+        outer.builder.call(name, [outer.buffers, outer.params, outer.status, *pointers])
+        self.function = EntryFunction(new.builder, *new.args[:3])
+        yield new.args[3:]
+        new.builder.ret()
+        self.function = outer
+
     def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
         """Append a step, which is an interval of the clock; returns its index."""
         with self.interval(IntervalKind.STEP, kind) if kind in TIMED_STEPS else nullcontext():

@@ -40,12 +40,15 @@ from dualflow.schedule.program_statements import (
     ScatterRows,
     Statement,
     ValueLayout,
+    bodies,
     unconditional,
     walk_program,
 )
 from dualflow.sizes.size_functions import largest
 from dualflow.sizes.symbolic_sizes import is_static, typical
 
+MAX_LENGTH = 32
+"""Statements in a function of an entry."""
 POLL_INTERVAL = 16
 """Iterations of a loop between two checks for a signal; a power of two."""
 
@@ -96,6 +99,7 @@ class _EntryEmitter:
         self.outermost: Node | None = None
         self.rows: frozenset[int] = frozenset()
         self.conditions = 0
+        self._lengths: dict[int, int] = {}
 
     def begin(self, program: Sequence[Statement]) -> None:
         """Emit what the statements of ``program`` require: a calibrated clock, and memory for loops."""
@@ -138,12 +142,51 @@ class _EntryEmitter:
         b.ret()
 
     def run(self, program: Sequence[Statement]) -> None:
-        """Emit statements in order; after a failed check the following ones don't run.
+        """Emit statements in order; after a failed check the following ones don't run."""
+        parts = self._parts(program)
+        if len(parts) == 1:
+            self._run(program)
+            return
+        memory = self.iterations, self.capacity
+        may_have_failed = False
+        with ExitStack() as open_blocks:
+            for part in parts:
+                conditions = self.conditions
+                with self.entry.part([pointer for pointer in memory if pointer is not None]) as pointers:
+                    if pointers:
+                        self.iterations, self.capacity = pointers
+                    may_have_failed = self._run(part, may_have_failed)
+                self.iterations, self.capacity = memory
+                if self.conditions > conditions:
+                    open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
+
+    def _parts(self, program: Sequence[Statement]) -> list[Sequence[Statement]]:
+        """``program``, cut where it is longer than a function should be."""
+        sized = self.entry.unit.plan.has_dynamic_sizes
+        parts: list[Sequence[Statement]] = []
+        start, length = 0, 0
+        for i, statement in enumerate(program):
+            if length >= MAX_LENGTH:
+                parts.append(program[start:i])
+                start, length = i, 0
+            length += self._length(statement) if sized or not _is_step(statement) else 0
+        return [*parts, program[start:]]
+
+    def _length(self, statement: Statement) -> int:
+        """The number of statements in ``statement``, up to the length of a function."""
+        length = self._lengths.get(id(statement))
+        if length is None:
+            length = 1 + sum(self._length(inner) for body in bodies(statement) for inner in body)
+            length = self._lengths[id(statement)] = min(length, MAX_LENGTH)
+        return length
+
+    def _run(self, program: Sequence[Statement], may_have_failed: bool = False) -> bool:
+        """Emit statements in order; returns whether one may have failed without a check of the status.
 
         A kernel whose check fails continues to its end. So before the first write to a variable after such a
         kernel, the status is checked.
         """
-        plan, may_have_failed = self.entry.unit.plan, False
+        plan = self.entry.unit.plan
         write = self._write_sized if plan.has_dynamic_sizes else self._write_in_bounds
         with ExitStack() as open_blocks:
             for i, statement in enumerate(program):
@@ -158,6 +201,7 @@ class _EntryEmitter:
                     may_have_failed = False
                 elif any(fails(s.node) for s in unconditional((statement,))):
                     may_have_failed = True
+        return may_have_failed
 
     def _stop_if_failed(self, following: Sequence[Statement], open_blocks: ExitStack) -> None:
         """Emit a check of the status, so that ``following`` statements don't run after a failure.

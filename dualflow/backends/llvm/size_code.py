@@ -92,6 +92,7 @@ class SizeCode:
     _constants: dict[int, int] = field(default_factory=lambda: {0: _ZERO})
     _values: dict[SymInt, int] = field(default_factory=dict)
     _scalars: dict[Hashable, int] = field(default_factory=dict)
+    _factors: dict[SizeFactor, int] = field(default_factory=dict)
     _products: dict[tuple[SizeFactor, ...], int] = field(default_factory=dict)
 
     def compute_parameters(self) -> None:
@@ -147,6 +148,8 @@ class SizeCode:
 
     def _compute(self, size: SymInt, target: int | None) -> int:
         """Compute a polynomial; returns its index, which is ``target`` unless that is None."""
+        for factor in size.new_factors(self._factors):
+            self._factors[factor] = self._factor(factor)
         terms = dict(size.terms)
         total = self.constant(terms.pop((), 0))
         for monomial, coefficient in terms.items():
@@ -181,7 +184,7 @@ class SizeCode:
         index = self._products.get(monomial)
         if index is None:
             *first, factor = monomial
-            index = self._factor(factor)
+            index = self._factors[factor]
             if first:
                 index = self.apply(SizeOp.MULTIPLY, self._product(tuple(first)), index)
             self._products[monomial] = index
@@ -190,11 +193,7 @@ class SizeCode:
     def _factor(self, factor: SizeFactor) -> int:
         if factor.kind == "variable":
             return self.table.size_param(factor)
-        index = self._products.get((factor,))
-        if index is None:
-            x, y = map(self.value, factor.parts)
-            index = self._products[(factor,)] = self.apply(SizeOp[factor.kind.upper()], x, y)
-        return index
+        return self.apply(SizeOp[factor.kind.upper()], *map(self.value, factor.parts))
 
 
 def float_bits(number: float) -> int:
