@@ -248,12 +248,15 @@ def test_intermediates_are_released_as_the_pass_goes_on():
     assert peaks[2] < count * size / 4
 
 
-def test_large_tensors_keep_their_compiled_kernels():
-    x = df.constant(np.linspace(-1, 1, COMPILED_ABOVE + 1), df.float32)
+def activations(x):
+    return df.reduce_sum(df.tanh(x) * df.nn.softmax(x)) * df.sin(x[0])
 
-    def function(x):
-        return df.reduce_sum(df.tanh(x) * df.nn.softmax(x)) * df.sin(x[0])
 
+@pytest.mark.parametrize(
+    ("function", "shape"), [(activations, [COMPILED_ABOVE + 1]), (lambda x: df.matmul(x, x), [130, 130])]
+)
+def test_large_tensors_keep_their_compiled_kernels(function, shape):
+    x = df.reshape(df.cast(np.linspace(-1, 1, np.prod(shape)), df.float32), shape)
     by_rules, *later = [outcome(gradients, function, [x]) for _ in range(3)]
     assert programs()[0].large
     assert later == [by_rules, by_rules]
