@@ -26,16 +26,17 @@ from dualflow.gradient.sweep import Records, sweep
 from dualflow.ops.arithmetic import add
 from dualflow.ops.complex_numbers import conj
 
-_MAX_RECORDS: Final = 4096
+OCCURRENCES: Final = 6
+"""The number of a structure's pass that is traced, which takes as long as some ten passes by the rules."""
+_MAX_RECORDS: Final = 2048
 """The number of records of the longest tape that has a program."""
-_MAX_PROGRAMS: Final = 256
+_MAX_STRUCTURES: Final = 256
+_MAX_STEPS: Final = 1 << 16
+"""The number of steps of all programs, of half a kilobyte each."""
 _NO_PROGRAM: Final = object()
 """The entry of a structure whose backward pass can't be traced."""
 _programs: Final[dict[Hashable, Any]] = {}
-"""The program of each structure; None if it has occurred once."""
-
-
-_UNKNOWN: Final = object()
+"""The program of each structure; before it is traced, how often it has occurred."""
 
 Groups = Sequence[Sequence[Any]]
 """For each source, the tensors whose cotangents add up to its gradient."""
@@ -82,7 +83,7 @@ def _by_program(
     eager_pass = _eager_pass(records, targets, weights, groups)
     if eager_pass is None:
         return None
-    program = _programs.get(eager_pass.key, _UNKNOWN)
+    program = _programs.get(eager_pass.key, 0)
     if type(program) is not BackwardProgram:
         program = _new_program(eager_pass, program, records, targets, groups)
         if program is None:
@@ -171,22 +172,37 @@ _WITHOUT_REFERENCES: Final = 2
 def _new_program(
     eager_pass: _Pass, cached: Any, records: Records, targets: Sequence[Any], groups: Groups
 ) -> BackwardProgram | None:
-    """The program of a pass whose structure occurs for the second time; None for others."""
+    """The program of a pass whose structure has occurred often enough; None for others."""
+    if cached is _NO_PROGRAM or not (cached or _have_fixed_rules(records)):
+        return None
+    entry = cached + 1
     program = None
-    if cached is None:
+    if entry >= OCCURRENCES:
         try:
-            program = _traced(eager_pass, records, targets, groups)
+            entry = program = _traced(eager_pass, records, targets, groups)
         except Exception:  # the pass is computed without a program, and raises the error of a rule
-            cached = _NO_PROGRAM
-    elif cached is _UNKNOWN:
-        if not all(has_fixed_rules(op, attrs) for op, _, _, attrs in records):
-            return None
-        cached = None
-    if len(_programs) >= _MAX_PROGRAMS:
-        for oldest in list(_programs)[: _MAX_PROGRAMS // 8]:
-            _programs.pop(oldest, None)
-    _programs[eager_pass.key] = program or cached
+            entry = _NO_PROGRAM
+    if not cached or program is not None:
+        _make_space(0 if program is None else len(program.steps))
+    _programs[eager_pass.key] = entry
     return program
+
+
+def _have_fixed_rules(records: Records) -> bool:
+    return all(has_fixed_rules(op, attrs) for op, _, _, attrs in records)
+
+
+def _make_space(steps: int) -> None:
+    """Remove the oldest entries until there is space for another structure, whose program has ``steps``."""
+    entries = list(_programs.items())
+    steps += sum(len(x.steps) for _, x in entries if type(x) is BackwardProgram)
+    count = len(entries)
+    for key, entry in entries:
+        if count < _MAX_STRUCTURES and steps <= _MAX_STEPS:
+            break
+        _programs.pop(key, None)
+        count -= 1
+        steps -= len(entry.steps) if type(entry) is BackwardProgram else 0
 
 
 def _traced(eager_pass: _Pass, records: Records, targets: Sequence[Any], groups: Groups) -> BackwardProgram:

@@ -22,6 +22,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.dtypes import of_array
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.backward_cache import OCCURRENCES
 from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.op_kinds import Elementwise, Opaque
@@ -383,15 +384,17 @@ def long_chain(factor: float) -> Any:
 def gradient_of(
     function: Callable[..., Any], size: int = 3, *, dtype: str = "f4", source: int = 0
 ) -> Callable[[], Any]:
-    """A call that computes the gradient of a function of two square matrices for one of them."""
+    """A call that computes by a program the gradient of a function of two square matrices."""
 
     def call() -> Any:
         x = normal(size, size, dtype=dtype)
         inputs = [x, x + x]
-        with df.GradientTape() as tape:
-            tape.watch(inputs)
-            target = function(*inputs)
-        return tape.gradient(target, inputs[source])
+        for _ in range(OCCURRENCES):
+            with df.GradientTape() as tape:
+                tape.watch(inputs)
+                target = function(*inputs)
+            gradient = tape.gradient(target, inputs[source])
+        return gradient
 
     return call
 
