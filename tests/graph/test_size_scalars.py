@@ -112,3 +112,18 @@ def test_long_kernels_have_scalars_as_arguments() -> None:
     for n in (3, 40):
         x = df.constant(np.linspace(-1.0, 1.0, n), df.float32)
         np.testing.assert_array_equal(compiled(x).numpy(), function(x).numpy(), strict=True)
+
+
+def test_scalars_of_many_operations_take_linear_time() -> None:
+    """Each is an operand of the next one twice, so as expressions they would double."""
+
+    def function(x: Any) -> Any:
+        scalar = 1.0 / df.cast(df.shape(x)[0], df.float32)
+        for _ in range(50):
+            scalar = scalar + 0.25 * scalar
+        return x * scalar
+
+    compiled = df.function(function, input_signature=[df.TensorSpec([None])])
+    for n in (1, 3):
+        x = df.ones([n])
+        np.testing.assert_allclose(compiled(x).numpy(), function(x).numpy(), rtol=1e-5)

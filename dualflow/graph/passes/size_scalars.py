@@ -29,6 +29,8 @@ from dualflow.ops.tensor_sizes import SIZES
 from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SymInt
 
+MAX_OPERATIONS: Final = 16
+"""The largest number of operations of a scalar: operands that are read twice are computed twice."""
 _DTYPES: Final = (float32, float64)
 _OPERATIONS: Final[Mapping[Op, np.ufunc]] = {
     add.op: np.add,
@@ -76,7 +78,13 @@ def _applied(node: Node, dtype: DType) -> SizeScalar | None:
         return None
     if node.op in (multiply.op, divide.op) and operands[1] == SizeScalar(None, dtype, (1.0,)):
         return operands[0]
+    if sum(_operations(x) for x in operands if x is not None) >= MAX_OPERATIONS:
+        return None
     return SizeScalar(operation, dtype, tuple(operands))
+
+
+def _operations(scalar: SizeScalar) -> int:
+    return 0 if scalar.operation is None else 1 + sum(map(_operations, scalar.operands))
 
 
 def _is_number(scalar: SizeScalar) -> bool:
