@@ -74,6 +74,33 @@ def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node], forward: 
     return binding
 
 
+def bindings_to_elements(
+    arguments: Sequence[Value], nodes: Iterable[Node], computed: Sequence[Node]
+) -> list[Node]:
+    """The nodes of ``computed`` that bind size variables of a backward graph to elements of tensors.
+
+    Args:
+        arguments: the arguments of the backward graph so far.
+        nodes: its nodes so far.
+        computed: nodes of the forward graph that bind size variables.
+    """
+    bound, read = bound_and_read_sizes(nodes, arguments)
+    binding = {variable_of(n.attrs["size"]): n for n in computed if n.op is BIND_SIZE}
+    bindings: list[Node] = []
+    visited = bound | _axes(arguments).keys()
+    pending = sorted(read - visited)
+    while pending:
+        variable = pending.pop()
+        node = binding.get(variable)
+        if variable in visited or node is None:
+            continue
+        visited.add(variable)
+        if node.inputs:
+            bindings.append(node)
+        pending += size_variables(node.attrs.get("value", 0))
+    return bindings
+
+
 def backward_sizes(
     joint: Graph, arguments: Sequence[Value], nodes: Iterable[Node], computed: Sequence[Node]
 ) -> BackwardSizes:

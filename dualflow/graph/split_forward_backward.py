@@ -7,7 +7,12 @@ from enum import Enum
 from typing import Final
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.graph.backward_sizes import backward_sizes, nodes_that_bind_sizes, size_nodes
+from dualflow.graph.backward_sizes import (
+    backward_sizes,
+    bindings_to_elements,
+    nodes_that_bind_sizes,
+    size_nodes,
+)
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
@@ -80,12 +85,17 @@ def split_forward_backward(
     gradients = joint.outputs[outputs:]
     stored = ahead - _recomputed(joint, ahead, kept_inputs)
     first, last = [*first, *sizes.forward], [*last, *sizes.backward]
-    read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
-    backward_inputs = [v for v in joint.arguments if v in read]
-    saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
+    while True:
+        read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
+        backward_inputs = [v for v in joint.arguments if v in read]
+        saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
+        needed, _ = ancestors(gradients, [*backward_inputs, *saved], last)
+        to_elements = bindings_to_elements([*backward_inputs, *saved], needed, sizes.forward)
+        if not to_elements:
+            break
+        last = [*last, *to_elements]  # the backward graph binds these size variables, too
     bindings: tuple[Node, ...] = ()
     if sizes.forward:
-        needed, _ = ancestors(gradients, [*backward_inputs, *saved], last)
         binding = backward_sizes(joint, [*backward_inputs, *saved], needed, sizes.forward)
         backward_inputs, bindings = [*binding.inputs, *backward_inputs], binding.bindings
     output_index = {v: i for i, v in reversed(list(enumerate(joint.outputs[:outputs])))}

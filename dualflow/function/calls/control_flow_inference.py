@@ -33,7 +33,6 @@ from dualflow.sizes.symbolic_sizes import (
 )
 
 NO_VALUES: Final[Mapping[Value, Value]] = {}
-NO_STACKS: Final[Mapping[int, Value]] = {}
 
 
 class ControlFlowInference:
@@ -44,6 +43,7 @@ class ControlFlowInference:
         integers: the elements of integer tensors, as expressions.
         bound: the size variables that a ``bind_size`` node has bound.
         ragged_stacks: the stacks of rows that differ in size, by the vector of their elements.
+        iterates: whether it records the body of a loop.
     """
 
     def __init__(self, tracer: Tracer, outer: Any = None) -> None:
@@ -51,6 +51,7 @@ class ControlFlowInference:
         self.integers = IntegerValues()
         self.bound: set[SizeVariable] = set() if outer is None else set(outer.bound)
         self.ragged_stacks: dict[Value, RaggedStack] = {}
+        self.iterates = False
 
     def record(
         self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = NO_VALUES
@@ -67,20 +68,22 @@ class ControlFlowInference:
         graph: Graph,
         specs: Sequence[TensorSpec],
         sources: Sequence[Value | None],
-        stacks: Mapping[int, Value] = NO_STACKS,
+        stacks: Mapping[int, Value] | None = None,
     ) -> RecordedBody:
         """The body ``graph`` of a node, recorded for inputs of ``specs``.
 
         ``sources`` has, for each input that is the same in all iterations, the value outside of the body;
-        None for others. ``stacks`` has the stacks of the inputs that are rows, by the index of the input.
+        None for others. ``stacks``, in a loop, has the stacks of the inputs that are rows, by the index of
+        the input.
         """
         inner = type(self)(Tracer(graph.name), self)
+        inner.iterates = stacks is not None
         with tracing(inner.tracer):
             inputs = [inner.tracer.builder.argument(spec) for spec in specs]
             for value, source in zip(inputs, sources, strict=True):
                 if source is not None:
                     inner.integers.copy_elements(value, self.integers, source, self.bound)
-            for i, stack in stacks.items():
+            for i, stack in (stacks or {}).items():
                 inner.integers.read_row(inputs[i], self.integers, stack)
             recorded = inner.record(graph.nodes, dict(zip(graph.inputs, inputs, strict=True)))
         outputs = [recorded[v] for v in graph.outputs]

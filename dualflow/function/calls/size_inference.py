@@ -377,7 +377,8 @@ class SizeInference(ControlFlowInference):
         self.tracer.builder.add(REQUIRE_SIZE, [], attrs, origin.caller())
 
     def _require_outside(self, x: int, y: int, message: str, shapes: tuple[Any, Any]) -> None:
-        if self._outer is not None:  # a branch that isn't taken must not fail
+        # A branch that isn't taken must not fail: accesses are compared with buffers where sizes are bound.
+        if self._outer is not None and not (self.iterates and size_variables((x, y)) - self._outer.bound):
             raise UndecidedSize("whether sizes fit is known only at run time, inside a branch or loop")
         self._require(x, y, message, shapes)
 

@@ -38,6 +38,9 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "nested": lambda x: repeated(
         2, lambda y: df.sin(repeated(2, lambda z: df.concat([df.tanh(z), z[:1]], 0), y)), x
     ),
+    "multiplied": lambda x: repeated(
+        3, lambda y: df.concat([df.tanh(y), df.matmul(y[None], y[:, None])[0] * 0.1], 0), x
+    ),
     "in a branch": lambda x: df.cond(
         df.reduce_sum(x) > 0.0, lambda: repeated(2, lambda y: df.concat([y * y, x], 0), x), lambda: x
     ),
@@ -77,14 +80,17 @@ def test_one_program_has_the_derivatives_of_eager_calls_of_all_sizes(name: str) 
 
 
 @pytest.mark.llvm
-def test_a_tape_outside_of_a_function_has_its_gradient() -> None:
-    compiled = df.function(CASES["grows"], input_signature=[df.TensorSpec([None], df.float64)])
+@pytest.mark.parametrize("name", ["grows", "multiplied"])
+def test_a_tape_outside_of_a_function_has_its_gradient_by_one_program(name: str) -> None:
+    compiled = df.function(CASES[name], input_signature=[df.TensorSpec([None], df.float64)])
     for n in SIZES:
         x = df.constant(np.random.default_rng(n).standard_normal(n))
         gradients = []
-        for function in (compiled, CASES["grows"]):
+        for function in (compiled, CASES[name]):
             with df.GradientTape() as tape:
                 tape.watch(x)
                 total = df.reduce_sum(function(x) ** 2)
             gradients.append(tape.gradient(total, x))
         np.testing.assert_allclose(*gradients, rtol=1e-9)
+    (trace,) = compiled.concrete_functions
+    assert len(trace._specialisations) == 1
