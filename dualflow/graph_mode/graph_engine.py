@@ -20,8 +20,7 @@ from dualflow.graph_mode.names import UniqueNames
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.replaced_ops import ASSIGN, READ
 from dualflow.graph_mode.streams import OpSeeds
-from dualflow.graph_mode.unknown_rank import POSTPONED_OPS, is_unknown, postpone
-from dualflow.ops.indexing import getitem
+from dualflow.graph_mode.unknown_rank import POSTPONED_OPS, is_unknown, postpone, postponed_part
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 
@@ -158,7 +157,7 @@ class GraphEngine(Tracer):
 
     def part(self, rule: Callable[[Any, Any], Any], x: Any, key: Any) -> Any:
         if is_unknown(x):
-            return postpone(getitem, (x, key), {})
+            return postponed_part(x, key)
         return super().part(rule, x, key)
 
     def postponed(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -28,6 +28,7 @@ from dualflow.graph.ir import GraphBuilder, Node, Value
 from dualflow.graph_mode.replaced_ops import reject_execution
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.indexing import getitem
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -99,6 +100,43 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     if not specs:
         return engine.run(POSTPONED_CHECK, inputs, attrs)
     return unflatten(returned, list(engine.run(POSTPONED, inputs, attrs)))
+
+
+class _Bounds(NamedTuple):
+    """A slice of an index, whose bounds may be tensors."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
+def postponed_part(x: Any, key: Any) -> Any:
+    """``x[key]`` for a tensor of unknown rank; bounds of slices in ``key`` may be tensors.
+
+    Raises:
+        InvalidArgumentError: as :func:`postpone`.
+    """
+    return postpone(_part, (x, _with_bounds(key)), {})
+
+
+def _part(x: Any, key: Any) -> Any:
+    return getitem(x, _with_slices(key))
+
+
+_part.__name__ = getitem.__name__
+
+
+def _with_bounds(key: Any) -> Any:
+    """``key`` with its slices as structures, whose tensors become operands."""
+    if isinstance(key, slice):
+        return _Bounds(key.start, key.stop, key.step)
+    return tuple(map(_with_bounds, key)) if type(key) is tuple else key
+
+
+def _with_slices(key: Any) -> Any:
+    if type(key) is _Bounds:
+        return slice(*key)
+    return tuple(map(_with_slices, key)) if type(key) is tuple else key
 
 
 def expand(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:

@@ -38,6 +38,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 CALLS_ON_AXES: dict[str, Callable[[Any], Any]] = {
     "sums along an axis": lambda x: (df.reduce_sum(x, axis=-1), df.reduce_logsumexp(x, axis=-1)),
     "a part": lambda x: (x[0], x[..., -1], x[..., df.newaxis], x[1:]),
+    "a part up to a computed place": lambda x: (x[..., : df.rank(x)], x[df.rank(x) - 1 :, ..., None]),
     "softmax": lambda x: df.nn.softmax(x),
     "another axis": lambda x: df.expand_dims(df.cumsum(x, axis=-1), 0),
     "a fixed number of parts": lambda x: df.split(df.concat([x, x], -1), 2, -1),
