@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import dualflow
 from dualflow.compat.v1 import app as app
-from dualflow.compat.v1 import changed_functions, older_functions, variable_updates
+from dualflow.compat.v1 import casts, changed_functions, older_functions, variable_updates
 from dualflow.compat.v1 import data as data
 from dualflow.compat.v1 import flags as flags
 from dualflow.compat.v1 import gfile as gfile
@@ -189,10 +189,10 @@ set_random_seed = set_seed
 shape = with_name(dualflow.shape, "input name out_type")
 size = with_name(dualflow.size, "input name out_type")
 sparse_tensor_to_dense = with_name(dualflow.sparse.to_dense, "sp_input default_value validate_indices name")
-to_double = with_name(changed_functions.to_double)
-to_float = with_name(changed_functions.to_float)
-to_int32 = with_name(changed_functions.to_int32)
-to_int64 = with_name(changed_functions.to_int64)
+to_double = with_name(casts.to_double)
+to_float = with_name(casts.to_float)
+to_int32 = with_name(casts.to_int32)
+to_int64 = with_name(casts.to_int64)
 trace = with_name(dualflow.linalg.trace)
 transpose = with_name(dualflow.transpose, "a perm name conjugate")
 truediv = with_name(dualflow.divide)
@@ -214,9 +214,9 @@ setdiff1d = with_name(older_functions.setdiff1d)
 sparse_add = older_functions.sparse_add
 sparse_to_dense = with_name(older_functions.sparse_to_dense)
 string_split = with_name(older_functions.string_split)
-to_bfloat16 = with_name(older_functions.to_bfloat16)
-to_complex128 = with_name(older_functions.to_complex128)
-to_complex64 = with_name(older_functions.to_complex64)
+to_bfloat16 = with_name(casts.to_bfloat16)
+to_complex128 = with_name(casts.to_complex128)
+to_complex64 = with_name(casts.to_complex64)
 verify_tensor_all_finite = with_name(older_functions.verify_tensor_all_finite)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
+from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.control_flow import cond as v2_cond
@@ -17,7 +17,6 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph_mode.operation import Operation
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as v2_ones
 from dualflow.ops.creation import zeros as v2_zeros
@@ -50,46 +49,6 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     integers = not (x.dtype.is_inexact or y.dtype.is_inexact)
     return floordiv(x, y) if integers else divide(x, y)
-
-
-def to_float(x: TensorLike, name: str | None = "ToFloat") -> Tensor:
-    """``x`` as float32.
-
-    >>> from dualflow.compat import v1
-    >>> v1.to_float([1, 2]).numpy().tolist()
-    [1.0, 2.0]
-    """
-    return cast(x, float32)
-
-
-def to_double(x: TensorLike, name: str | None = "ToDouble") -> Tensor:
-    """``x`` as float64.
-
-    >>> from dualflow.compat import v1
-    >>> v1.to_double(1).dtype
-    tf.float64
-    """
-    return cast(x, float64)
-
-
-def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Tensor:
-    """``x`` as int32, truncated.
-
-    >>> from dualflow.compat import v1
-    >>> int(v1.to_int32(2.7))
-    2
-    """
-    return cast(x, int32)
-
-
-def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Tensor:
-    """``x`` as int64, truncated.
-
-    >>> from dualflow.compat import v1
-    >>> v1.to_int64(2.7).dtype
-    tf.int64
-    """
-    return cast(x, int64)
 
 
 def poisson(

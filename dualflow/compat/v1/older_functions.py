@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.compat.v1.scopes import get_variable
-from dualflow.core.dtypes import complex64, complex128, int32
+from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.narrow_floats import bfloat16
 from dualflow.function.debugging.assertions import check_numerics
 from dualflow.graph_mode import no_op, recording_graph
 from dualflow.numpy.distinct import isin
@@ -38,36 +37,6 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntsLike, TensorLike
     from dualflow.graph_mode import Operation
     from dualflow.ops.tensor import Tensor
-
-
-def to_bfloat16(x: TensorLike, name: str | None = "ToBFloat16") -> Tensor:
-    """``x`` as bfloat16.
-
-    >>> from dualflow.compat import v1
-    >>> v1.to_bfloat16(1.5).dtype
-    tf.bfloat16
-    """
-    return cast(x, bfloat16)
-
-
-def to_complex64(x: TensorLike, name: str | None = "ToComplex64") -> Tensor:
-    """``x`` as complex64.
-
-    >>> from dualflow.compat import v1
-    >>> v1.to_complex64(1.5).dtype
-    tf.complex64
-    """
-    return cast(x, complex64)
-
-
-def to_complex128(x: TensorLike, name: str | None = "ToComplex128") -> Tensor:
-    """``x`` as complex128.
-
-    >>> from dualflow.compat import v1
-    >>> v1.to_complex128(1.5).dtype
-    tf.complex128
-    """
-    return cast(x, complex128)
 
 
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
