@@ -13,7 +13,7 @@ from dualflow.graph.symbolic_size_ops import Axis
 
 MAX_SHAPES: Final = 256
 MAX_PROGRAMS: Final = 64
-MAX_DECISIONS: Final = 8
+MAX_DECISIONS: Final = 16
 """The maximum number of programs for one pattern of equal sizes; they differ in comparisons of sizes."""
 
 
