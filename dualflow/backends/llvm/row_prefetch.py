@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dualflow.backends.llvm.text import I64, U8, Builder, EmittedValue
+from dualflow.backends.llvm.text import U8, Builder, EmittedValue
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel_statements import BoundsCheck, KernelStatement, LoopKind, Register
@@ -17,8 +17,8 @@ from dualflow.schedule.kernel_statements import BoundsCheck, KernelStatement, Lo
 DISTANCE: Final = 32
 """The number of iterations between the prefetch of a row and its use."""
 
-LINES: Final = 4
-"""The number of cache lines of a row to prefetch; hardware prefetches the others of a longer row."""
+MOST_BYTES: Final = 512
+"""The bytes of a row to prefetch; hardware prefetches the others of a longer row."""
 
 LINE_BYTES: Final = 64
 """The bytes of a cache line. Rows that are not longer are not prefetched: many are in flight anyway."""
@@ -51,11 +51,11 @@ def is_worth_prefetching(table_bytes: EmittedValue, row_bytes: EmittedValue) -> 
 
 
 def prefetch_row(b: Builder, first: EmittedValue, row_bytes: EmittedValue) -> None:
-    """Emit prefetches of the first cache lines of a row, which begins at ``first``."""
-    last_byte = row_bytes - 1
-    for line in range(LINES):
-        at = b.constant(I64, line * LINE_BYTES)
-        b.prefetch(b.offset(first, (at < last_byte).select(at, last_byte), U8))
+    """Emit prefetches of the first cache lines of a row, which begins at ``first``, maybe inside a line."""
+    end = (row_bytes < MOST_BYTES).select(row_bytes, MOST_BYTES)
+    with b.loop(0, end, LINE_BYTES, frozen=True) as line:
+        b.prefetch(b.offset(first, line.index, U8))
+    b.prefetch(b.offset(first, end - 1, U8))
 
 
 def gathered_rows(body: tuple[KernelStatement, ...]) -> Iterator[GatheredRow]:
