@@ -14,7 +14,7 @@ from dualflow.function.calls.call_form import REFUSED, CallForm
 MIN_CALLS: Final = 50
 """The number of checked calls that a process makes before it uses the C fast call.
 
-The C fast call saves 10 to 30 us in a call. To load its code and its modules takes 2.5 ms, and to compile the
+The C fast call saves 4 to 20 us in a call. To load its code and its modules takes 2.5 ms, and to compile the
 code ten times as long.
 """
 _FastPath = Callable[..., Any]
