@@ -17,6 +17,7 @@ from dualflow.core.dtypes import complex64, complex128, float32, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
@@ -96,12 +97,12 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
     count = math.prod(full)
     if kind == "rfft":
         weights = _mirrored(full[-1], 0.5, g.shape[axes[-1]]) * operand(count, float64)
-        weighed = conj(g) * cast(weights, g.dtype)
+        weighed = conj(g) * _along(axes[-1], cast(weights, g.dtype), g)
         g_input: Any = _transform("irfft", weighed, axes, full)
     elif kind == "irfft":
         transformed = _transform("rfft", g, axes, full)
         weights = _mirrored(full[-1], 2.0, transformed.shape[axes[-1]]) / operand(count, float64)
-        g_input = conj(transformed) * cast(weights, transformed.dtype)
+        g_input = conj(transformed) * _along(axes[-1], cast(weights, transformed.dtype), transformed)
     else:
         g_input = _transform(kind, g, axes, full)
     return _fitted(g_input, x.shape, axes)
@@ -111,6 +112,12 @@ def _mirrored(length: int, weight: float, count: int) -> Any:
     """The weights of a real signal's ``count`` coefficients: 1 for self-conjugate ones, else ``weight``."""
     index = numbers_below(count)
     return selected((index == 0) | (index * 2 == operand(length)), 1.0, weight)
+
+
+def _along(axis: int, weights: Any, x: Any) -> Any:
+    """A vector of weights in the shape in which it broadcasts along an axis of ``x``."""
+    axes_after = len(x.shape) - 1 - axis
+    return expand_dims(weights, tuple(range(1, axes_after + 1))) if axes_after else weights
 
 
 def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:

@@ -95,6 +95,22 @@ def test_gradients_are_tensorflows(mode):
     )
 
 
+@pytest.mark.parametrize("kind", ["rfft", "irfft"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 4), (5, 3, 2)])
+def test_the_gradient_along_the_first_axis_is_that_along_the_last_of_the_transpose(kind, shape):
+    """Also where the last axis has as many elements as there are coefficients."""
+    x = RNG.standard_normal(shape) + (1j * RNG.standard_normal(shape) if kind == "irfft" else 0)
+    gradients = []
+    for values, axis in ((x, 0), (x.T, -1)):
+        source = df.constant(values)
+        with df.GradientTape() as tape:
+            tape.watch(source)
+            y = getattr(df.numpy.fft, kind)(source, axis=axis)
+            target = df.reduce_sum(df.abs(y) ** 2)
+        gradients.append(tape.gradient(target, source).numpy())
+    np.testing.assert_allclose(gradients[0], gradients[1].T, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
 def test_empty_signals(mode, shape):
     result = mode(signal.rfft)(df.zeros(shape))
