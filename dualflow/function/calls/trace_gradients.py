@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
@@ -125,11 +126,16 @@ class TraceGradients:
         trace, recorded = self._trace, self._record(watched)
         joint = recorded.joint(trace)
         try:
+            outputs_of = dict(enumerate(recorded.outputs_with_cotangent, start=len(trace.inputs)))
             if self._equal_axes:
-                outputs_of = dict(enumerate(recorded.outputs_with_cotangent, start=len(trace.inputs)))
                 joint = with_symbolic_sizes(
                     joint, options, self._equal_axes, trace.guards, outputs_of, self._call_sizes
                 )
+            elif options.memory_budget is not None:
+                with suppress(
+                    UndecidedSize
+                ):  # a budget is planned for numbers: cotangents get those of outputs
+                    joint = with_symbolic_sizes(joint, options, shaped_as=outputs_of)
             pair = ForwardBackward(
                 joint,
                 inputs=len(trace.inputs),

@@ -457,3 +457,17 @@ def test_a_process_takes_what_was_planned() -> None:
     for planned, measured in (free, less):
         assert measured == pytest.approx(planned, rel=0.1)
     assert less[1] < 0.7 * free[1]
+
+
+def test_a_tape_keeps_the_budget_of_a_call_whose_sizes_have_a_plan_of_their_own():
+    """The plan for all sizes takes more than the budget, and the output's shape is known at run time."""
+    x = df.ones([32_769], df.float64)
+    f = df.function(
+        lambda x: df.tile(x * 1.0, [2]),
+        memory_budget="1MB",
+        input_signature=[df.TensorSpec([None], df.float64)],
+    )
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), np.full(32_769, 2.0))
