@@ -675,6 +675,7 @@ OTHERWISE_TESTED = {
     "function/tracing/deferred_calls.py": "tracing/test_deferred_calls.py",
     "function/tracing/deferred_ops.py": "../saved/test_hostile.py, as only texts of graphs have other values",
     "function/control/array_ops.py": "control/test_error_messages.py",
+    "function/control/element_shapes.py": "control/test_error_messages.py",
     "function/control/loop_gradient.py": "control/test_control_flow.py",
     "function/control/shape_invariants.py": "control/test_run_time_sizes_control.py",
     "function/control/maps.py": "control/test_error_messages.py",
