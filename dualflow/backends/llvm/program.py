@@ -95,21 +95,64 @@ def write(
         begin: called with each emitted source, so that it is compiled early.
         clock: times the steps of each call; None for a program without a clock.
     """
-    module = LlvmModule(vector_bits(options))
-    program = statements(plan)
-    bounds = MemoryBounds(plan, program)
-    required: list[Node] = []
-    guards: list[Node] = []
-    distinct: list[Node] = []
-    if plan.argument_sizes:
-        required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
-        guards = [s.node for s in program if s.node.op is GUARD_SIZES]
-        distinct = [s.node for s in program if is_argument_size(s.node) and s.node.attrs.get("distinct")]
-        program = tuple([s for s in program if not binds_or_checks_size(s.node)])
-    else:  # no C fast call calls a program that reads sizes while it runs, and others have compared guards
-        program = tuple([s for s in program if s.node.op is not GUARD_SIZES])
+    every_statement = statements(plan)
+    program, size_checks = _split_size_checks(plan, every_statement)
     if options.checking:
         require_no_races(program, plan.workspace)
+    unit = _unit(plan, MemoryBounds(plan, every_statement), options, begin, clock)
+    if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
+        unit.range_checks += unit.memory_bounds.check(program)
+    parts = _parts(unit, program)
+    sized = _write_sizes(unit, parts, size_checks)
+    entries = [part.entry for part in parts if part.entry is not None]
+    return Program(
+        image=_image(unit, program, parts, sized),
+        sources=tuple(_sources(unit, entries, sized.standalone, computes_sizes=sized.code is not None)),
+        addresses=dict(unit.addresses),
+        messages=tuple(unit.messages),
+        kernels=tuple(unit.kernels),
+        steps=tuple(unit.steps),
+        workspace=unit.scratch.checked,
+        depends_on_memory=unit.depends_on_memory,
+    )
+
+
+class _SizeChecks(NamedTuple):
+    """The nodes that compare sizes of arguments, which size code does before a call.
+
+    Attributes:
+        required: without their comparison the call fails.
+        guards: unless their comparison has its outcome, another program serves the call.
+        distinct: their sizes differ from each other, unless another program serves the call.
+    """
+
+    required: Sequence[Node] = ()
+    guards: Sequence[Node] = ()
+    distinct: Sequence[Node] = ()
+
+
+def _split_size_checks(plan: Plan, program: Sequence[Statement]) -> tuple[tuple[Statement, ...], _SizeChecks]:
+    """The statements that run, and the nodes that size code replaces."""
+    if not plan.argument_sizes:
+        # no C fast call calls a program that reads sizes while it runs, and others have compared guards
+        return tuple([s for s in program if s.node.op is not GUARD_SIZES]), _SizeChecks()
+    size_checks = _SizeChecks(
+        required=[s.node for s in program if s.node.op is REQUIRE_SIZE],
+        guards=[s.node for s in program if s.node.op is GUARD_SIZES],
+        distinct=[s.node for s in program if is_argument_size(s.node) and s.node.attrs.get("distinct")],
+    )
+    return tuple([s for s in program if not binds_or_checks_size(s.node)]), size_checks
+
+
+def _unit(
+    plan: Plan,
+    bounds: MemoryBounds,
+    options: CompileOptions,
+    begin: Callable[[IrSource], None],
+    clock: IntervalClock | None,
+) -> Unit:
+    """The unit of compilation, to which no statement is written yet."""
+    module = LlvmModule(vector_bits(options))
     unit = Unit(
         plan,
         threads.num_thread_indices(options.capabilities.threads),
@@ -121,32 +164,67 @@ def write(
         ScratchAllocator(plan),
         clock=clock,
     )
-    if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
-        unit.range_checks += bounds.check(program)
     if switches.checked_side():
         unit.scratch.checked = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
-    parts = _parts(unit, program)
-    equal = []
-    for variable, axes in plan.argument_sizes.items():
-        unit.table.input_sizes[axes[0]] = unit.table.size_param(variable)
-        equal += [(unit.table.input_sizes[axes[0]], unit.table.input_size_param(axis)) for axis in axes[1:]]
-    computed = _computed_sizes(plan) if plan.argument_sizes else ()
-    equal_to = [(unit.table.input_size_param(axis), size) for axis, size in computed]
-    shapes, arena_bytes = [], plan.arena_bytes + unit.scratch.bytes_in_arena
-    if plan.has_dynamic_sizes or plan.argument_sizes:
-        shapes = [_size_indices(unit, spec) for spec in plan.outputs]
+    return unit
+
+
+class _Sized(NamedTuple):
+    """What follows from sizes that are known only at run time.
+
+    Attributes:
+        arena_bytes: the size of the arena, an expression.
+        arena_param: the index of the parameter with it; None unless size code computes it.
+        output_shapes: for each output, the indices of the parameters with its sizes.
+        temporary_shapes: the same for temporaries.
+        code: the size code; None if no size is that of an argument.
+        standalone: the name of the standalone entry; None for none.
+    """
+
+    arena_bytes: int
+    arena_param: int | None
+    output_shapes: tuple[tuple[int, ...], ...]
+    temporary_shapes: tuple[tuple[int, ...], ...]
+    code: np.ndarray[tuple[int], np.dtype[np.int64]] | None
+    standalone: str | None
+
+
+def _write_sizes(unit: Unit, parts: Sequence[ProgramPart], size_checks: _SizeChecks) -> _Sized:
+    """Append the parameters of sizes to the table, and write what computes them: size code, or setters."""
+    plan = unit.plan
+    arena_bytes = plan.arena_bytes + unit.scratch.bytes_in_arena
+    argument_sizes = _argument_sizes(unit, size_checks) if plan.argument_sizes else None
+    has_outputs = plan.has_dynamic_sizes or plan.argument_sizes
+    output_shapes = [_size_indices(unit, spec) for spec in plan.outputs if has_outputs]
     temporary_shapes = [_size_indices(unit, spec) for spec in plan.temporaries if plan.argument_sizes]
-    standalone = size_code = arena_param = None
-    if plan.argument_sizes:
+    arena_param = code = standalone = None
+    if argument_sizes is not None:
         arena_param = unit.table.append(arena_bytes)
-        sizes = [unit.table.input_sizes[node.attrs["argument_axes"][0]] for node in distinct]
-        different = list(itertools.combinations(sizes, 2))
-        argument_sizes = ArgumentSizes(equal, different, equal_to, guards, required)
-        size_code = write_size_code(unit, argument_sizes, symbolic_shapes(plan), arena_bytes).array()
+        code = write_size_code(unit, argument_sizes, symbolic_shapes(plan), arena_bytes).array()
     if plan.has_dynamic_sizes:
         write_setters(unit)
         standalone = _standalone(unit, parts)
-    image = ProgramImage(
+    return _Sized(arena_bytes, arena_param, tuple(output_shapes), tuple(temporary_shapes), code, standalone)
+
+
+def _argument_sizes(unit: Unit, size_checks: _SizeChecks) -> ArgumentSizes:
+    """The comparisons of sizes of arguments; appends the parameters that a call stores these sizes in."""
+    table, equal = unit.table, []
+    for variable, axes in unit.plan.argument_sizes.items():
+        table.input_sizes[axes[0]] = table.size_param(variable)
+        equal += [(table.input_sizes[axes[0]], table.input_size_param(axis)) for axis in axes[1:]]
+    equal_to = [(table.input_size_param(axis), size) for axis, size in _computed_sizes(unit.plan)]
+    distinct = [table.input_sizes[node.attrs["argument_axes"][0]] for node in size_checks.distinct]
+    different = list(itertools.combinations(distinct, 2))
+    return ArgumentSizes(equal, different, equal_to, size_checks.guards, size_checks.required)
+
+
+def _image(
+    unit: Unit, program: Sequence[Statement], parts: Sequence[ProgramPart], sized: _Sized
+) -> ProgramImage:
+    """What calls read of the program."""
+    plan, table = unit.plan, unit.table
+    return ProgramImage(
         inputs=plan.inputs,
         constants=plan.constants,
         outputs=plan.outputs,
@@ -155,43 +233,33 @@ def write(
         computes_sizes=plan.has_dynamic_sizes,
         sized_by_arguments=bool(plan.argument_sizes),
         parts=tuple(parts),
-        params=np.array(
-            [0 if isinstance(x, SymInt | SizeScalar) else x for x in unit.table.params], np.int64
-        ),
-        functions={index: source.name for index, source in unit.table.functions.items()},
-        arena_bytes=arena_bytes,
-        arena_param=arena_param,
-        size_function=None if size_code is None else COMPUTE_SIZES,
-        size_code=size_code,
-        heavy=unit.work_ns > unit.costs.long_call_ns
-        or unit.polls_signals
-        or unit.waits
-        or unit.module.has(interrupts.ROUTINE),
-        output_shapes=tuple(shapes),
-        temporary_shapes=tuple(temporary_shapes),
-        standalone=standalone,
-        size_params=dict(unit.table.size_params),
-        input_sizes=dict(unit.table.input_sizes),
-        block_sizes=dict(unit.table.block_sizes),
+        params=np.array([0 if isinstance(x, SymInt | SizeScalar) else x for x in table.params], np.int64),
+        functions={index: source.name for index, source in table.functions.items()},
+        arena_bytes=sized.arena_bytes,
+        arena_param=sized.arena_param,
+        size_function=None if sized.code is None else COMPUTE_SIZES,
+        size_code=sized.code,
+        heavy=_is_heavy(unit),
+        output_shapes=sized.output_shapes,
+        temporary_shapes=sized.temporary_shapes,
+        standalone=sized.standalone,
+        size_params=dict(table.size_params),
+        input_sizes=dict(table.input_sizes),
+        block_sizes=dict(table.block_sizes),
         memory_params=dict(unit.memory_params),
         uses_pool=unit.parallel,
         collectives=any(isinstance(node.op.kind, CollectiveCall) for _, node in unit.messages),
         records_collectives=unit.records_collectives,
         kernels=len(unit.kernels),
-        products=len({unit.table.functions[index] for index in unit.routines}),
+        products=len({table.functions[index] for index in unit.routines}),
         tasks=sum(len(s.tasks) for s in walk_program(program) if isinstance(s, RunTasks)),
     )
-    entries = [part.entry for part in parts if part.entry is not None]
-    return Program(
-        image=image,
-        sources=tuple(_sources(unit, entries, standalone, computes_sizes=size_code is not None)),
-        addresses=dict(unit.addresses),
-        messages=tuple(unit.messages),
-        kernels=tuple(unit.kernels),
-        steps=tuple(unit.steps),
-        workspace=unit.scratch.checked,
-        depends_on_memory=unit.depends_on_memory,
-    )
+
+
+def _is_heavy(unit: Unit) -> bool:
+    """Whether a call is, or may be, so long that it releases the GIL; also if it waits for workers."""
+    is_long = unit.work_ns > unit.costs.long_call_ns
+    return is_long or unit.polls_signals or unit.waits or unit.module.has(interrupts.ROUTINE)
 
 
 def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
