@@ -8,7 +8,7 @@ from typing import Final
 
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, minimum, routine
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
-from dualflow.core.records import dataclass
+from dualflow.core.records import NamedTuple, dataclass
 
 _SIZES: Final = (
     *(Field.M, Field.N, Field.K, Field.A_ROW_STRIDE, Field.A_COLUMN_STRIDE, Field.B_ROW_STRIDE),
@@ -94,55 +94,96 @@ def emit_blocks(
     function = module.function(name, VOID, arguments, internal=True)
     builder = function.builder
     context, low, high, thread = function.args
-    table, a, b, c, scratch = (builder.load(context, i, PTR) for i in range(5))
-    size = {which: field(builder, table, which) for which in _SIZES}
+    operands = _Operands(*[builder.load(context, i, PTR) for i in range(5)])
+    size = {which: field(builder, operands.table, which) for which in _SIZES}
     nr = tiles[0].vectors * lanes
-    packed = builder.offset(scratch, thread * size[Field.THREAD_SCRATCH], element)
+    packed = builder.offset(operands.scratch, thread * size[Field.THREAD_SCRATCH], element)
     copy = builder.offset(packed, size[Field.KC] * nr, element)
     lists = [builder.alloca(I64, length) for length in windows or ()]
     with builder.loop(low, high, frozen=True) as iteration:
-        block = iteration.index.frozen()
-        column_block = block.quotient(size[Field.M_BLOCKS])
-        i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
-        j = column_block * size[Field.NC]
-        j_end = minimum(j + size[Field.NC], size[Field.N])
-        rows = minimum(size[Field.MC], size[Field.M] - i)
+        block = _block_of_c(iteration.index.frozen(), size)
         # An empty K has one K block too, which writes the zeros.
         k_end = (size[Field.K] < 1).select(1, size[Field.K])
         with builder.loop(0, k_end, size[Field.KC], frozen=True) as k_block:
             p = k_block.index.frozen()
             depth = minimum(size[Field.K] - p, size[Field.KC])
             accumulate = (p > 0).select(1, size[Field.ACCUMULATE])
-            if windows:
-                builder.call("copy_windows", [table, a, copy, depth, rows, p, i, *lists])
-                a_block = _copied_windows(builder, table, size, copy)
-            else:
-                start = builder.offset(
-                    a, i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE], element
-                )
-                a_block = _copied_if_required(builder, table, size, start, copy, (depth, rows))
-            with builder.while_loop([j]) as panel:
+            a_block = _a_block(
+                builder, operands, size, copy, (block.i, p), (depth, block.rows), element, lists
+            )
+            with builder.while_loop([block.j]) as panel:
                 q = panel.carried[0].frozen()
-                panel.test(q < j_end)
+                panel.test(q < block.j_end)
                 b_start = p * size[Field.B_ROW_STRIDE] + q * size[Field.B_COLUMN_STRIDE]
-                b_panel = builder.offset(b, b_start, element)
-                c_panel = builder.offset(c, i * size[Field.C_ROW_STRIDE] + q, element)
+                b_panel = builder.offset(operands.b, b_start, element)
+                c_panel = builder.offset(operands.c, block.i * size[Field.C_ROW_STRIDE] + q, element)
                 product = _PanelProduct(
                     builder=builder,
-                    table=table,
+                    table=operands.table,
                     size=size,
                     a_block=a_block,
                     b_panel=b_panel,
                     packed=packed,
                     c_panel=c_panel,
                     depth=depth,
-                    rows=rows,
-                    columns=j_end - q,
+                    rows=block.rows,
+                    columns=block.j_end - q,
                     accumulate=accumulate,
                     lists=lists,
                 )
                 panel.next(q + product.emit(*tiles, lanes))
     builder.ret()
+
+
+class _Operands(NamedTuple):
+    """The pointers of the context: the parameters, the matrices, and the scratch memory of all threads."""
+
+    table: EmittedValue
+    a: EmittedValue
+    b: EmittedValue
+    c: EmittedValue
+    scratch: EmittedValue
+
+
+class _BlockOfC(NamedTuple):
+    """A block of C: its first row and column, the column after its last, and the number of its rows."""
+
+    i: EmittedValue
+    j: EmittedValue
+    j_end: EmittedValue
+    rows: EmittedValue
+
+
+def _block_of_c(block: EmittedValue, size: dict[Field, EmittedValue]) -> _BlockOfC:
+    """The block of C with a number; numbers go down the columns."""
+    column_block = block.quotient(size[Field.M_BLOCKS])
+    i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
+    j = column_block * size[Field.NC]
+    j_end = minimum(j + size[Field.NC], size[Field.N])
+    return _BlockOfC(i, j, j_end, minimum(size[Field.MC], size[Field.M] - i))
+
+
+def _a_block(
+    builder: Builder,
+    operands: _Operands,
+    size: dict[Field, EmittedValue],
+    copy: EmittedValue,
+    first: tuple[EmittedValue, EmittedValue],
+    counts: tuple[EmittedValue, EmittedValue],
+    element: Type,
+    lists: Sequence[EmittedValue],
+) -> list[EmittedValue]:
+    """The address and strides of the block of A from row and column ``first`` on, copied where required.
+
+    ``counts`` are its columns and rows; ``lists`` are those of offsets if A is windows of a tensor.
+    """
+    (i, p), (depth, rows) = first, counts
+    if lists:
+        builder.call("copy_windows", [operands.table, operands.a, copy, depth, rows, p, i, *lists])
+        return _copied_windows(builder, operands.table, size, copy)
+    offset = i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE]
+    start = builder.offset(operands.a, offset, element)
+    return _copied_if_required(builder, operands.table, size, start, copy, counts)
 
 
 def _copied_if_required(

@@ -187,55 +187,102 @@ def emit_tiles(
     builder = function.builder
     args = KernelArgs(*function.args[: len(ARGUMENTS)])
     lists = function.args[len(ARGUMENTS) :]
-    depth, packed, rows, columns = args.depth, args.packed, args.rows, args.columns
     runs = lists[1] if windows else None
     a_step = args.a_column_stride if runs is None else builder.load(runs, ColumnRun.STEP, I64)
     c_row_stride = field(builder, args.table, Field.C_ROW_STRIDE)
     factor = scale(builder, args.table, element).splat(lanes)
-    vector = element.vector(lanes)
-    vector_starts = [v * lanes for v in range(tile.vectors)]
-    masks = [builder.iota(I32.vector(lanes)) < columns.cast(I32) - start for start in vector_starts]
-    none = builder.constant(BOOL.vector(lanes), False)
-    accumulate_masks = [args.accumulate.ne(0).select(mask, none) for mask in masks]
+    vectors = _row_vectors(builder, args, tile, lanes)
     nr = builder.constant(I64, tile.vectors * lanes)
-    loop = _DepthLoop(builder, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
-    with builder.loop(0, rows, tile.rows, frozen=True) as iteration:
+    loop = _DepthLoop(builder, element, products, tile, vectors, args.depth, a_step, args.packed, nr, runs)
+    with builder.loop(0, args.rows, tile.rows, frozen=True) as iteration:
         i = iteration.index
-        rows_in_tile = [minimum(rows - i - 1, r) for r in range(tile.rows)]
-        if windows:
-            a_offsets = [builder.load(lists[0], i + r, I64).frozen() for r in rows_in_tile]
-        else:
-            a_offsets = [(r * args.a_row_stride).frozen() for r in rows_in_tile]
+        rows_in_tile = [minimum(args.rows - i - 1, r) for r in range(tile.rows)]
+        a_offsets = _a_offsets(builder, args, i, rows_in_tile, lists)
         c_rows = [builder.offset(args.c, ((i + r) * c_row_stride).frozen(), element) for r in rows_in_tile]
-        c_vectors = [builder.offset(c_row, start, element) for c_row in c_rows for start in vector_starts]
-        for address in c_vectors:  # loaded by the time that the sums are computed
+        addresses = [builder.offset(c_row, start, element) for c_row in c_rows for start in vectors.starts]
+        for address in addresses:  # loaded by the time that the sums are computed
             builder.prefetch(address)
         a_start = args.a if windows else builder.offset(args.a, (i * args.a_row_stride).frozen(), element)
-        a_rows = _ARows(a_start, a_offsets)
-        if packing:
-            sums = builder.if_else(
-                i.eq(0) & args.b.cast(I64).ne(packed.cast(I64)),
-                partial(loop.emit, a_rows, args.b, args.b_row_stride, copy=True),
-                partial(loop.emit, a_rows, packed, nr, copy=False),
-            )
-        else:
-            sums = loop.emit(a_rows, args.b, args.b_row_stride, copy=False)
-        # All of C is read before it is written, since a row may be repeated.
-        old = [
-            builder.load(address, 0, vector, mask)
-            for address, mask in zip(c_vectors, accumulate_masks * tile.rows, strict=True)
-        ]
-        new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
-        stores = list(zip(new, c_vectors, masks * tile.rows, strict=True))
-        if has_mask_registers(vector):
-            _store_all(builder, stores)
-        else:
-            builder.if_else(
-                columns < tile.vectors * lanes,
-                partial(_store_all, builder, stores),
-                partial(_store_all, builder, [(value, address, None) for value, address, _ in stores]),
-            )
+        sums = _tile_sums(loop, args, _ARows(a_start, a_offsets), i, packing=packing)
+        _update_tile(loop, args, addresses, sums, factor)
     builder.ret()
+
+
+class _RowVectors(NamedTuple):
+    """The vectors that hold a row of the tile.
+
+    Attributes:
+        starts: the first column of each.
+        masks: the lanes of each that are columns of C.
+        accumulate_masks: the lanes of each that are added to C; none if the product assigns C.
+    """
+
+    starts: list[int]
+    masks: list[EmittedValue]
+    accumulate_masks: list[EmittedValue]
+
+
+def _row_vectors(builder: Builder, args: KernelArgs, tile: Tile, lanes: int) -> _RowVectors:
+    """Emit the masks of the vectors of a row."""
+    starts = [v * lanes for v in range(tile.vectors)]
+    masks = [builder.iota(I32.vector(lanes)) < args.columns.cast(I32) - start for start in starts]
+    none = builder.constant(BOOL.vector(lanes), False)
+    return _RowVectors(starts, masks, [args.accumulate.ne(0).select(mask, none) for mask in masks])
+
+
+def _a_offsets(
+    builder: Builder,
+    args: KernelArgs,
+    i: EmittedValue,
+    rows_in_tile: list[EmittedValue],
+    lists: Sequence[EmittedValue],
+) -> list[EmittedValue]:
+    """The offsets of a tile's rows of A: from its first row, or those that ``lists`` has for windows."""
+    if lists:
+        return [builder.load(lists[0], i + r, I64).frozen() for r in rows_in_tile]
+    return [(r * args.a_row_stride).frozen() for r in rows_in_tile]
+
+
+def _tile_sums(
+    loop: _DepthLoop, args: KernelArgs, a_rows: _ARows, i: EmittedValue, *, packing: bool
+) -> list[EmittedValue]:
+    """Emit the sums of the tile whose first row is ``i``; with ``packing`` the first tile packs B."""
+    if not packing:
+        return loop.emit(a_rows, args.b, args.b_row_stride, copy=False)
+    return loop.builder.if_else(
+        i.eq(0) & args.b.cast(I64).ne(args.packed.cast(I64)),
+        partial(loop.emit, a_rows, args.b, args.b_row_stride, copy=True),
+        partial(loop.emit, a_rows, args.packed, loop.nr, copy=False),
+    )
+
+
+def _update_tile(
+    loop: _DepthLoop,
+    args: KernelArgs,
+    addresses: list[EmittedValue],
+    sums: list[EmittedValue],
+    factor: EmittedValue,
+) -> None:
+    """Emit ``c = factor * sums + accumulate * c`` for the vectors of C at ``addresses``.
+
+    All of them are read before one is written, since a row may be repeated.
+    """
+    builder, tile, vectors = loop.builder, loop.tile, loop.vectors
+    vector = factor.type
+    old = [
+        builder.load(address, 0, vector, mask)
+        for address, mask in zip(addresses, vectors.accumulate_masks * tile.rows, strict=True)
+    ]
+    new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
+    stores = list(zip(new, addresses, vectors.masks * tile.rows, strict=True))
+    if has_mask_registers(vector):
+        _store_all(builder, stores)
+        return
+    builder.if_else(
+        args.columns < tile.vectors * vector.lanes,
+        partial(_store_all, builder, stores),
+        partial(_store_all, builder, [(value, address, None) for value, address, _ in stores]),
+    )
 
 
 def _store_all(
@@ -264,8 +311,7 @@ class _DepthLoop:
 
     Attributes:
         products: the multiply-add of elements.
-        vector_starts: the first column of each vector of the tile.
-        masks: the lanes of each vector that are columns of C.
+        vectors: the vectors of a row of the tile.
         depth: the number of iterations.
         a_step: the stride from a column of A to the next.
         packed: the memory for a packed panel of B.
@@ -277,8 +323,7 @@ class _DepthLoop:
     element: Type
     products: MultiplyAdd
     tile: Tile
-    vector_starts: list[int]
-    masks: list[EmittedValue]
+    vectors: _RowVectors
     depth: EmittedValue
     a_step: EmittedValue
     packed: EmittedValue
@@ -290,7 +335,7 @@ class _DepthLoop:
     ) -> list[EmittedValue]:
         """Emit the loop; returns the sums of the tile, row by row. ``copy`` also packs the rows of B."""
         builder, tile = self.builder, self.tile
-        vector = self.element.vector(self.masks[0].type.lanes)
+        vector = self.element.vector(self.vectors.masks[0].type.lanes)
 
         def add_columns(
             a: EmittedValue, length: EmittedValue, carried: list[EmittedValue]
@@ -300,10 +345,10 @@ class _DepthLoop:
                 a_column, b_row, target, *sums = step.carried
                 row_vectors = [
                     builder.load(b_row, start, vector, mask)
-                    for start, mask in zip(self.vector_starts, self.masks, strict=True)
+                    for start, mask in zip(self.vectors.starts, self.vectors.masks, strict=True)
                 ]
                 if copy:
-                    for value, start in zip(row_vectors, self.vector_starts, strict=True):
+                    for value, start in zip(row_vectors, self.vectors.starts, strict=True):
                         builder.store(value, target, start)
                     target = builder.offset(target, self.nr, self.element).frozen()
                 broadcast = [
