@@ -74,31 +74,32 @@ def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node], forward: 
     return binding
 
 
-def bindings_to_elements(
-    arguments: Sequence[Value], nodes: Iterable[Node], computed: Sequence[Node]
-) -> list[Node]:
-    """The nodes of ``computed`` that bind size variables of a backward graph to elements of tensors.
+def late_bindings(arguments: Sequence[Value], nodes: Iterable[Node], computed: Sequence[Node]) -> list[Node]:
+    """The nodes of ``computed`` that a backward graph runs itself, since others of its nodes come before.
+
+    They bind size variables to elements of tensors, and to expressions over such variables.
 
     Args:
         arguments: the arguments of the backward graph so far.
         nodes: its nodes so far.
-        computed: nodes of the forward graph that bind size variables.
+        computed: nodes of the forward graph that bind size variables, in order.
     """
     bound, read = bound_and_read_sizes(nodes, arguments)
+    early = _axes(arguments).keys()
     binding = {variable_of(n.attrs["size"]): n for n in computed if n.op is BIND_SIZE}
-    bindings: list[Node] = []
-    visited = bound | _axes(arguments).keys()
-    pending = sorted(read - visited)
+    needed: set[SizeVariable] = set()
+    pending = list(read - bound - early)
     while pending:
         variable = pending.pop()
-        node = binding.get(variable)
-        if variable in visited or node is None:
-            continue
-        visited.add(variable)
-        if node.inputs:
-            bindings.append(node)
-        pending += size_variables(node.attrs.get("value", 0))
-    return bindings
+        if variable in binding and not any(variable in known for known in (needed, bound, early)):
+            needed.add(variable)
+            pending += size_variables(binding[variable].attrs.get("value", 0))
+    late: list[Node] = []
+    for variable, node in binding.items():
+        if variable in needed and (node.inputs or size_variables(node.attrs.get("value", 0)) & bound):
+            late.append(node)
+            bound.add(variable)
+    return late
 
 
 def backward_sizes(

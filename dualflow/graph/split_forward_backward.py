@@ -9,7 +9,7 @@ from typing import Final
 from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.backward_sizes import (
     backward_sizes,
-    bindings_to_elements,
+    late_bindings,
     nodes_that_bind_sizes,
     size_nodes,
 )
@@ -90,10 +90,10 @@ def split_forward_backward(
         backward_inputs = [v for v in joint.arguments if v in read]
         saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
         needed, _ = ancestors(gradients, [*backward_inputs, *saved], last)
-        to_elements = bindings_to_elements([*backward_inputs, *saved], needed, sizes.forward)
-        if not to_elements:
+        late = late_bindings([*backward_inputs, *saved], needed, sizes.forward)
+        if not late:
             break
-        last = [*last, *to_elements]  # the backward graph binds these size variables, too
+        last = [*last, *late]
     bindings: tuple[Node, ...] = ()
     if sizes.forward:
         binding = backward_sizes(joint, [*backward_inputs, *saved], needed, sizes.forward)

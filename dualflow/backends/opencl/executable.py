@@ -59,6 +59,8 @@ class OpenCLExecutable:
         "program",
     )
 
+    updates_in_place = False
+
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph, self.options = graph, options
         self.inputs = GraphInputs.of(graph)

@@ -66,10 +66,7 @@ def _labels_code(m: Any, labels: Any, *count: Any, classes: int | None) -> Any:
 LABELS = register(
     Op(
         name="labels",
-        doc="""``labels``; an error unless each is in ``[0, classes)``.
-
-        If ``classes`` is None, the number of classes is an operand, a scalar of the dtype of the labels.
-        """,
+        doc="``labels``; an error unless each is in ``[0, classes)``: an attribute, or an operand.",
         infer=_labels_infer,
         kernel=_labels_kernel,
         kind=Elementwise(_labels_code, error=OutOfRangeError),
