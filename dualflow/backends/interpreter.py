@@ -15,6 +15,7 @@ from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.compiled import (
     CodeSource,
     CompileCosts,
+    Compiled,
     CompileStats,
     Footprint,
     GraphInputs,
@@ -105,7 +106,7 @@ def capabilities() -> Capabilities:
     return CAPABILITIES
 
 
-def build(graph: Graph, options: CompileOptions) -> Interpreted:
+def build(graph: Graph, options: CompileOptions) -> Compiled:
     """``graph`` as an executable of this backend."""
     return Interpreted(graph)
 

@@ -86,12 +86,13 @@ def late_bindings(arguments: Sequence[Value], nodes: Iterable[Node], computed: S
     """
     bound, read = bound_and_read_sizes(nodes, arguments)
     early = _axes(arguments).keys()
-    binding = {variable_of(n.attrs["size"]): n for n in computed if n.op is BIND_SIZE}
+    sizes = [(variable_of(n.attrs["size"]), n) for n in computed if n.op is BIND_SIZE]
+    binding = {variable: node for variable, node in sizes if variable is not None}
     needed: set[SizeVariable] = set()
     pending = list(read - bound - early)
     while pending:
         variable = pending.pop()
-        if variable in binding and not any(variable in known for known in (needed, bound, early)):
+        if variable in binding and not any(variable in x for x in (needed, bound, early)):
             needed.add(variable)
             pending += size_variables(binding[variable].attrs.get("value", 0))
     late: list[Node] = []

@@ -19,6 +19,7 @@ from dualflow.core.locks import imported
 from dualflow.graph.compiled import (
     CodeSource,
     CompileCosts,
+    Compiled,
     CompileStats,
     Footprint,
     KernelReport,
@@ -41,9 +42,7 @@ if TYPE_CHECKING:
 _COST_RUNS = 3
 
 
-def build(
-    graph: Graph, options: CompileOptions, background: BackgroundCompilation | None = None
-) -> Executable:
+def build(graph: Graph, options: CompileOptions, background: BackgroundCompilation | None = None) -> Compiled:
     """Compile ``graph``, whose passes have run; ``background`` is that of :func:`compile_graph`."""
     if switches.checked_side():
         checked: Executable = imported("dualflow.backends.llvm.checked_executable").CheckedExecutable(

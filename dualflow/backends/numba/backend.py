@@ -12,6 +12,7 @@ from dualflow.backends.runtime.numba_version_check import require_numba
 from dualflow.graph.compiled import (
     CodeSource,
     CompileCosts,
+    Compiled,
     CompileStats,
     Footprint,
     KernelReport,
@@ -25,7 +26,7 @@ from dualflow.schedule.operands import CallKind
 from dualflow.sizes.symbolic_sizes import typical
 
 
-def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
+def build(graph: Graph, options: CompileOptions) -> Compiled:
     """Compile ``graph``, whose passes have run.
 
     Raises:

@@ -15,6 +15,7 @@ from dualflow.backends.opencl.timed_call import TimedDeviceCall
 from dualflow.graph.compiled import (
     Array,
     CompileCosts,
+    Compiled,
     CompileStats,
     Footprint,
     KernelReport,
@@ -28,7 +29,7 @@ from dualflow.schedule import plan as planning
 from dualflow.sizes.symbolic_sizes import typical
 
 
-def build(graph: Graph, options: CompileOptions) -> OpenCLExecutable:
+def build(graph: Graph, options: CompileOptions) -> Compiled:
     """Compile ``graph``, whose passes have run.
 
     Raises:
