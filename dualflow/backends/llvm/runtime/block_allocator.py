@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.backends.llvm.runtime import immortal, jit, numpy_api
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import unforkable
 from dualflow.core.numpy_warnings import quiet, set_for_kernels
@@ -91,7 +92,8 @@ def _install() -> jit.Library:
     symbols = {name: jit.process_symbol(name) for name in _C} | {"df_blocks": state_address}
     symbols |= {name: functions[name] for name in _NUMPY}
     symbols["Py_DecRef"] = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value or 0
-    code = jit.compile_text(jit.shipped_text("blocks.ll"), ["df_block_empty", *_HANDLER_FUNCTIONS], symbols)
+    text = QUICKLY_COMPILED + jit.shipped_text("blocks.ll")
+    code = jit.compile_text(text, ["df_block_empty", *_HANDLER_FUNCTIONS], symbols)
     handler_record = struct.pack(
         _HANDLER, b"dualflow", 1, state_address, *map(code.address, _HANDLER_FUNCTIONS)
     )

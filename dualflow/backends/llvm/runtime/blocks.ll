@@ -9,7 +9,7 @@
 ; NumPy may call from any thread. A call that can't take the lock allocates and frees without the cache, so no thread
 ; waits, and a child that was forked while the lock was taken continues.
 ;
-; A call is much shorter than filling the block, so its code is not optimised (optnone): compiling it takes half the time.
+; A call is much shorter than filling the block, so its code is not optimised (QUICKLY_COMPILED).
 
 %block = type { ptr, i64 }                        ; a cached block and its bytes; null for none
 %blocks = type {
@@ -100,7 +100,7 @@ define internal ptr @take_out(ptr %blocks, ptr %place) alwaysinline {
 }
 
 ; PyArray_Empty with this handler; with the user's handler if one is set.
-define ptr @df_block_empty(i32 %ndim, ptr %dims, ptr %dtype, i32 %order) nounwind noinline optnone {
+define ptr @df_block_empty(i32 %ndim, ptr %dims, ptr %dtype, i32 %order) nounwind {
 entry:
   %own.at = getelementptr %blocks, ptr @df_blocks, i64 0, i32 6
   %own = load ptr, ptr %own.at
@@ -140,7 +140,7 @@ end:
   ret void
 }
 
-define ptr @df_block_malloc(ptr %blocks, i64 %bytes) nounwind noinline optnone {
+define ptr @df_block_malloc(ptr %blocks, i64 %bytes) nounwind {
 entry:
   %large = call i1 @is_large(i64 %bytes)
   br i1 %large, label %try, label %small
@@ -200,7 +200,7 @@ give:
 }
 
 ; NumPy has checked that the product does not overflow.
-define ptr @df_block_calloc(ptr %blocks, i64 %count, i64 %bytes) nounwind noinline optnone {
+define ptr @df_block_calloc(ptr %blocks, i64 %count, i64 %bytes) nounwind {
   %product = mul i64 %count, %bytes
   %large = call i1 @is_large(i64 %product)
   %whole = call i64 @whole(i64 %product)
@@ -210,7 +210,7 @@ define ptr @df_block_calloc(ptr %blocks, i64 %count, i64 %bytes) nounwind noinli
 }
 
 ; The rounded size of a block, which `free` computes in the same way.
-define ptr @df_block_realloc(ptr %blocks, ptr %memory, i64 %bytes) nounwind noinline optnone {
+define ptr @df_block_realloc(ptr %blocks, ptr %memory, i64 %bytes) nounwind {
   %large = call i1 @is_large(i64 %bytes)
   %whole = call i64 @whole(i64 %bytes)
   %all = select i1 %large, i64 %whole, i64 %bytes
@@ -219,7 +219,7 @@ define ptr @df_block_realloc(ptr %blocks, ptr %memory, i64 %bytes) nounwind noin
 }
 
 ; NumPy's sorts free null with the size of a buffer that they did not need.
-define void @df_block_free(ptr %blocks, ptr %memory, i64 %bytes) nounwind noinline optnone {
+define void @df_block_free(ptr %blocks, ptr %memory, i64 %bytes) nounwind {
 entry:
   %large = call i1 @is_large(i64 %bytes)
   %allocated = icmp ne ptr %memory, null

@@ -185,10 +185,9 @@ class Target(NamedTuple):
 class Passes:
     """A pass manager, for one thread at a time; never freed.
 
-    A run adds callbacks to its builder that every later run with it calls. They make that run slower, and for
-    a function with ``optnone`` they read the stack of a thread that may have ended. So a module with such
-    functions gets a new builder, and a builder serves a limited number of modules. Each leaves 1.5 kB when it
-    is freed.
+    A run adds callbacks to its builder that every later run with it calls. They make that run slower, so a
+    builder serves a limited number of modules; each leaves 1.5 kB when it is freed. For a function with
+    ``optnone`` they read the stack of a thread that may have ended: no module has such functions.
 
     Args:
         target: the target.
@@ -210,7 +209,7 @@ class Passes:
 
     def run(self, module: ParsedModule) -> None:
         """Run the passes on a module in place."""
-        if self._builder is None or module.has_optnone or self._runs == _RUNS_OF_A_BUILDER:
+        if self._builder is None or self._runs == _RUNS_OF_A_BUILDER:
             self._replace_builder()
         self._runs += 1
         _library.LLVMPY_RunNewModulePassManager(self._manager, module.pointer, self._builder)
@@ -228,10 +227,9 @@ class ParsedModule:
     Raises RuntimeError for text that LLVM rejects.
     """
 
-    __slots__ = ("_context", "has_optnone", "pointer")
+    __slots__ = ("_context", "pointer")
 
     def __init__(self, text: str) -> None:
-        self.has_optnone = "optnone" in text
         # A separate context: the global one would never free types and constants.
         self._context = _short.LLVMPY_ContextCreate()
         message = _OutString()

@@ -28,9 +28,6 @@
 ; loads `sleepers`. All four are sequentially consistent, so one of them sees the other's store. The worker loads the
 ; futex word before it increments `sleepers`, so an earlier wake ends its wait at once.
 
-; Most functions take much less time than the chunks or system calls that they call. They are not optimised (optnone), so
-; that compiling this file takes half the time.
-
 ; Groups of fields that different threads write are 128 bytes apart, for processors that fetch lines in pairs.
 %pool = type {
   i32, [124 x i8],                              ;  0     lock: 1 while a caller owns the pool
@@ -149,7 +146,7 @@ leave:
 }
 
 ; Run all chunks in order on the calling thread.
-define internal void @run_alone(ptr %fn, ptr %ctx, i64 %n, i64 %chunk) nounwind noinline optnone {
+define internal void @run_alone(ptr %fn, ptr %ctx, i64 %n, i64 %chunk) nounwind {
 entry:
   %any = icmp sgt i64 %n, 0
   br i1 %any, label %next, label %end
@@ -213,7 +210,7 @@ end:
 }
 
 ; The function of a worker thread: spin for work, then sleep until woken. It ends with the process.
-define internal ptr @worker(ptr %worker) nounwind noinline optnone {
+define internal ptr @worker(ptr %worker) nounwind {
 entry:
   %pool.at = getelementptr %worker, ptr %worker, i64 0, i32 0
   %thread.index.at = getelementptr %worker, ptr %worker, i64 0, i32 1
@@ -274,7 +271,7 @@ define internal i1 @has_work(ptr %pool, i64 %thread.index) nounwind alwaysinline
 
 ; Wake a worker for each chunk but the caller's, and one more for each worker beyond the limit, since the system may
 ; wake those.
-define internal void @wake(ptr %pool, i64 %chunks) nounwind noinline optnone {
+define internal void @wake(ptr %pool, i64 %chunks) nounwind {
   %futex.at = getelementptr %pool, ptr %pool, i64 0, i32 6
   %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 14
   %running.at = getelementptr %pool, ptr %pool, i64 0, i32 15
@@ -293,7 +290,7 @@ define internal void @wake(ptr %pool, i64 %chunks) nounwind noinline optnone {
 
 ; Start the missing workers. They are detached, with 8 MiB of stack, and block all signals but those of faults, so that
 ; Ctrl-C goes to Python's main thread. If a thread can't be started, the limit becomes the number of running workers.
-define internal void @start_workers(ptr %pool) nounwind noinline optnone cold {
+define internal void @start_workers(ptr %pool) nounwind cold {
 entry:
   %blocked = alloca [16 x i64], align 16        ; sigset_t and pthread_attr_t are smaller on Linux, in every libc
   %previous = alloca [16 x i64], align 16
