@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -18,42 +19,64 @@ from dualflow.ops.ragged.row_partitions import have_same_rows, size_along
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import gather_nd
-from dualflow.ops.static import shape_of
+from dualflow.ops.static import shape_of, static_value
 
 DIFFERENT_ROWS: Final = "ragged tensors in one operation have the same row lengths; slice or pad them."
 
 
-def flat_values_in_rows(tensors: Sequence[RaggedRows]) -> list[Any]:
-    """The innermost values of ragged tensors, which are checked to have the same rows.
+def in_same_rows(tensors: Sequence[RaggedRows]) -> tuple[RaggedRows, list[Any]]:
+    """The first of ragged tensors, and the innermost values of each, which are checked to have the same rows.
+
+    Its row splits are checked as the values are, since a function may read either of them alone.
 
     Raises:
         InvalidArgumentError: the partitions differ in number or, eagerly, in row lengths; a compiled function
             checks the lengths when it runs.
     """
     first, *others = tensors
-    return [first.flat_values, *[_checked(other, first) for other in others]]
+    values: list[Any] = [first.flat_values]
+    nested_splits: Sequence[Any] = first.nested_row_splits
+    for x in others:
+        conditions = _have_rows_of(x, first)
+        values.append(functools.reduce(_required, conditions, x.flat_values))
+        nested_splits = [
+            splits if static_value(same) is not None else _required(splits, same)
+            for splits, same in zip(nested_splits, conditions, strict=True)
+        ]
+    return _with_row_splits(first, nested_splits) if others else first, values
 
 
-def _checked(x: RaggedRows, rows: RaggedRows) -> Any:
-    """The innermost values of ``x``; an error unless it has the rows of ``rows``."""
+def _have_rows_of(x: RaggedRows, rows: RaggedRows) -> list[Any]:
+    """For each ragged axis whether ``x`` has the rows of ``rows``; True if the row splits are one tensor."""
     if x.ragged_rank != rows.ragged_rank:
         raise InvalidArgumentError(
             f"A ragged tensor with {rows.ragged_rank} ragged axes can't be combined with one with "
             f"{x.ragged_rank}; give tensors of the same ragged axes."
         )
-    values = x.flat_values
-    for splits, other in zip(x.nested_row_splits, rows.nested_row_splits, strict=True):
-        if splits is not other:
-            values = required(values, have_same_rows(splits, other, DIFFERENT_ROWS), DIFFERENT_ROWS)
-    return values
+    return [
+        True if splits is other else have_same_rows(splits, other, DIFFERENT_ROWS)
+        for splits, other in zip(x.nested_row_splits, rows.nested_row_splits, strict=True)
+    ]
+
+
+def _required(x: Any, same: Any) -> Any:
+    return x if same is True else required(x, same, DIFFERENT_ROWS)
+
+
+def _with_row_splits(rows: RaggedRows, nested_splits: Sequence[Any]) -> RaggedRows:
+    """``rows`` with other row splits of the same values."""
+    splits, *inner_splits = nested_splits
+    values = _with_row_splits(rows.values, inner_splits) if inner_splits else rows.values
+    return rows.with_parts(values, splits, rows._uniform_row_length)
 
 
 def map_elements(op: Op, inputs: Any, attrs: dict[str, Any]) -> Any:
     """An elementwise op of ragged tensors of the same rows, and of tensors that broadcast to them."""
     ragged = [x for x in inputs if isinstance(x, RaggedRows)]
-    values = iter(flat_values_in_rows(ragged))
+    rows, in_rows = in_same_rows(ragged)
+    values = iter(in_rows)
     flat = [next(values) if isinstance(x, RaggedRows) else _at_values(x, ragged[0]) for x in inputs]
-    return ragged[0].with_flat_values(dispatch.current().apply(op, tuple(flat), attrs))
+    return rows.with_flat_values(dispatch.current().apply(op, tuple(flat), attrs))
 
 
 def _at_values(x: Any, rows: RaggedRows) -> Any:
@@ -102,7 +125,8 @@ def map_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ragged = [x for x in leaves if isinstance(x, RaggedRows)]
     if not ragged:
         return function(*args, **kwargs)
-    values = iter(flat_values_in_rows(ragged))
+    rows, in_rows = in_same_rows(ragged)
+    values = iter(in_rows)
     flat = [next(values) if isinstance(x, RaggedRows) else x for x in leaves]
     positional, named = unflatten(structure, flat)
-    return ragged[0].with_flat_values(function(*positional, **named))
+    return rows.with_flat_values(function(*positional, **named))

@@ -99,6 +99,11 @@ CASES = {
         InvalidArgumentError,
         "same row lengths",
     ),
+    "other row lengths in a function of splits": (
+        lambda: df.function(lambda x, y: (x + y).row_splits, input_signature=[SPEC, SPEC])(OTHER, SHORT),
+        InvalidArgumentError,
+        "same row lengths",
+    ),
     "other numbers of rows": (lambda: X + OTHER[:2], InvalidArgumentError, "same row lengths"),
     "more axes": (lambda: X + df.ones([1, 3, 1]), InvalidArgumentError, "more axes"),
     "another width": (
