@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
@@ -15,14 +15,19 @@ from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.control.control_flow import without_gradient
 from dualflow.function.control.scan_loop import Tensors, scan_loop
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.checks import required
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, stack
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
 from dualflow.ops.shapes import size
+from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
+
+_NO_ROWS: Final = "elems has no rows, so that there is no first value; give an initializer."
 
 
 @entry
@@ -243,9 +248,17 @@ def _begin(
         flat, carried = flatten(initializer)
         return [convert_to_tensor(x) for x in flat], carried, rows
     if rows[0].shape[0] == 0:
-        raise InvalidArgumentError("elems has no rows, so that there is no first value; give an initializer.")
+        raise InvalidArgumentError(_NO_ROWS)
     first, others = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
-    return [x[first] for x in rows], structure, [x[others] for x in rows]
+    return [_first_row(x, first) for x in rows], structure, [x[others] for x in rows]
+
+
+def _first_row(x: Any, index: int) -> Any:
+    """Row 0 or -1 of ``x``; an error if there is none."""
+    if x.shape[0] is not None:
+        return x[index]
+    count = sizes_of(x, int64)[0]
+    return gather(x, required(count - 1 if index else convert_to_tensor(0, int64), count > 0, _NO_ROWS))
 
 
 def _next(

@@ -8,6 +8,7 @@ import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 V, ONE = df.constant([1.0, 2.0]), df.constant(1.0)
+ROWS = df.TensorSpec([None])
 
 
 def traced(function, *shapes):
@@ -78,6 +79,18 @@ CASES = {
     ),
     "no first row": (
         lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
+        InvalidArgumentError,
+        "no rows",
+        "give an initializer",
+    ),
+    "no first row of a dynamic number": (
+        lambda: df.function(lambda x: df.scan(lambda a, y: a + y, x), input_signature=[ROWS])(df.ones([0])),
+        InvalidArgumentError,
+        "no rows",
+        "give an initializer",
+    ),
+    "no last row of a dynamic number": (
+        lambda: df.function(lambda x: df.foldr(lambda a, y: a + y, x), input_signature=[ROWS])(df.ones([0])),
         InvalidArgumentError,
         "no rows",
         "give an initializer",
