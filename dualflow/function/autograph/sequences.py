@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.ops.record import Op
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
 
+_ENDLESS: Final = 2**31 - 1
+"""The count of the numbers of ``enumerate``, which go on as long as the sequence that they number."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoopIterations(ABC):
@@ -36,6 +39,10 @@ class LoopIterations(ABC):
 
     count: Any
     counter: DType
+
+    def python_count(self) -> int | None:
+        """The number of iterations as an int, which guards the sizes that it depends on; None if dynamic."""
+        return self.count if isinstance(self.count, int) else None
 
     def has(self, k: Any) -> Any:
         """Whether there is an iteration ``k``."""
@@ -66,6 +73,10 @@ class Rows(LoopIterations):
 
     tensor: Any
 
+    def python_count(self) -> int | None:
+        size = self.tensor.get_shape()[0]
+        return None if size is None else int(size)
+
     def at(self, k: Any) -> Any:
         return gather(self.tensor, k)
 
@@ -75,6 +86,10 @@ class Zipped(LoopIterations):
     """Tuples of the items of several sequences, up to the end of the shortest."""
 
     parts: tuple[LoopIterations, ...]
+
+    def python_count(self) -> int | None:
+        counts = [part.python_count() for part in self.parts]
+        return None if None in counts else min(count for count in counts if count is not None)
 
     def at(self, k: Any) -> Any:
         return tuple(part.at(cast(k, part.counter)) for part in self.parts)
@@ -107,7 +122,7 @@ def enumerated(iterable: Any, start: Any) -> Zipped:
     """The iterations of ``enumerate``."""
     iterations = iterations_of(iterable)
     assert iterations is not None
-    numbers = Progression(iterations.count, int32, start, 1, int32)
+    numbers = Progression(_ENDLESS, int32, start, 1, int32)
     return Zipped(iterations.count, int32, (numbers, iterations))
 
 

@@ -33,9 +33,10 @@ def parts(x: Any) -> Any:
 def items(x: Any) -> Iterable[Any]:
     """The iterable of a comprehension over ``x``; see :func:`parts` for tensors and their errors."""
     if isinstance(x, LoopIterations):
-        if not isinstance(x.count, int):
+        count = x.python_count()
+        if count is None:
             raise _dynamic_size(f"a range, zip or enumerate of tensors ({x.count} iterations)")
-        return [_iteration(x, k) for k in range(_bounded(x.count))]
+        return [_iteration(x, k) for k in range(_bounded(count))]
     iterable: Iterable[Any] = parts(x)
     return iterable
 

@@ -161,8 +161,11 @@ def test_an_axis_that_python_needs_as_a_number_is_fixed_and_others_stay_open() -
         lambda x: df.add_n(df.unstack(x)) * 2.0,
         lambda x: sum(row * row for row in x),
         lambda x: df.stack(list(x)[::-1]),
+        lambda x: df.stack([row * float(i) for i, row in enumerate(x)]),
+        lambda x: df.stack([a * b for a, b in zip(x, x[::-1], strict=False)]),
+        lambda x: df.stack([a + i * b for i, (a, b) in enumerate(zip(x, x[::2], strict=False))]),
     ],
-    ids=["unstacked", "summed", "reversed"],
+    ids=["unstacked", "summed", "reversed", "enumerated", "zipped", "enumerated pairs"],
 )
 def test_an_axis_that_python_unpacks_is_fixed_and_others_stay_open(function: Callable[..., Any]) -> None:
     traced = traces_for(function, [(3, 4), (3, 5), (2, 6), (2, 7), (3, 8), (2, 9), (2, 3)])
