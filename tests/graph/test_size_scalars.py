@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.backends.llvm.size_code import COMPUTE_SIZES
 from dualflow.backends.numba.listing import listing
+from dualflow.backends.runtime import switches
 from dualflow.graph.cost_model import CPU
 
 Scalar = Callable[[Any, Any], Any]
@@ -69,6 +70,10 @@ def mean_and_gradient(x: Any) -> Any:
     return mean, tape.gradient(mean, x)
 
 
+@pytest.mark.llvm
+@pytest.mark.skipif(
+    bool(switches.checked_side()), reason="programs with checked memory compute sizes by code of their own"
+)
 def test_a_program_for_all_sizes_runs_the_kernels_of_the_one_before() -> None:
     traced = df.function(mean_and_gradient)
     for n in (32, 48):
