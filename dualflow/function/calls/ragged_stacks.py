@@ -1,4 +1,4 @@
-"""Stacks of rows that differ in size, as one vector with the place of each row.
+"""Stacks of rows that differ in size, as one vector with the layout of each row.
 
 A loop whose carried tensors grow stacks rows for its gradient that differ in size. Such a stack becomes a
 vector of the elements of all rows. A first loop counts the elements. A second one, which carries the vector,
@@ -27,6 +27,7 @@ from dualflow.ops.positions import range as range_op
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import sizes_of
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 _SCALAR: Final = TensorSpec((), int64)
 
@@ -36,13 +37,19 @@ class RaggedStack(NamedTuple):
 
     Attributes:
         elements: the elements of all rows, a vector.
-        places: for each row, its offset among the elements, then its sizes: a stack of int64 vectors.
+        layouts: for each row, its offset among the elements, then its sizes: a stack of int64 vectors.
         spec: the spec of a row, in which a size that differs is None.
     """
 
     elements: Value
-    places: Value
+    layouts: Value
     spec: TensorSpec
+
+
+def refuse_ragged(ragged_stacks: Mapping[Value, RaggedStack], values: Sequence[Value]) -> None:
+    """Raise an error if one of ``values`` is a stack of rows that differ in size: only loops scan it."""
+    if any(v in ragged_stacks for v in values):
+        raise UndecidedSize("the rows that a loop stacks differ in size")
 
 
 def counting(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
@@ -62,14 +69,14 @@ def counting(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
 def writing(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
     """``loop`` with two more carried values for each of ``rows``: the offset, and the vector of elements.
 
-    The stacks of ``rows`` are replaced by stacks of their places, which are the last ones.
+    The stacks of ``rows`` are replaced by stacks of their layouts, which are the last ones.
     """
     carried, more = loop.carried, 2 * len(rows)
     dtypes = [loop.body.outputs[i].spec.dtype for i in rows]
 
     def iteration(values: Sequence[Any]) -> list[Any]:
         results = _results(loop, values, more)
-        added, places = [], []
+        added, layouts = [], []
         for k, i in enumerate(rows):
             offset, elements, row = values[carried + 2 * k], values[carried + 2 * k + 1], results[i]
             end = offset + _count(row)
@@ -77,16 +84,16 @@ def writing(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
                 end,
                 tensor_scatter_nd_update(elements, range_op(offset, end)[:, None], reshape(row, [-1])),
             ]
-            places.append(stack([offset, *_sizes(row)]))
+            layouts.append(stack([offset, *_sizes(row)]))
         equal = [x for i, x in enumerate(results) if i >= carried and i not in rows]
-        return [*results[:carried], *added, *equal, *places]
+        return [*results[:carried], *added, *equal, *layouts]
 
     specs = [spec for dtype in dtypes for spec in (_SCALAR, TensorSpec((None,), dtype))]
     return _extended(loop, specs, iteration)
 
 
 def reading(loop: LoopSpec, stacks: Mapping[int, RaggedStack]) -> LoopSpec:
-    """``loop`` that scans places instead of ``stacks``, given by the index of an input of the body.
+    """``loop`` that scans layouts instead of ``stacks``, given by the index of an input of the body.
 
     The vectors of elements are its last invariants.
     """

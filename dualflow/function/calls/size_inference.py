@@ -17,11 +17,17 @@ from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.calls.control_flow_inference import NO_VALUES, ControlFlowInference
-from dualflow.function.calls.recorded_body import recorded_graph
+from dualflow.function.calls.control_flow_inference import (
+    cond_outputs,
+    loop_outputs,
+    over_rows,
+)
+from dualflow.function.calls.integer_values import IntegerValues
+from dualflow.function.calls.ragged_stacks import RaggedStack, refuse_ragged
+from dualflow.function.calls.recorded_body import RecordedBody, recorded_graph
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
 from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
-from dualflow.function.tracing.tracer import Tracer
+from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
@@ -41,6 +47,7 @@ from dualflow.ops.shapes import ENSURED
 from dualflow.schedule.call_reports import user_line
 from dualflow.sizes.size_functions import largest, smallest, substitute
 from dualflow.sizes.symbolic_sizes import (
+    SizeVariable,
     SymInt,
     UndecidedSize,
     bounds,
@@ -51,11 +58,12 @@ from dualflow.sizes.symbolic_sizes import (
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
+_NO_VALUES: Final[Mapping[Value, Value]] = {}
 _NOT_FIXED: Final[Mapping[Axis, int]] = {}
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
-class SizeInference(ControlFlowInference):
+class SizeInference:
     """Records the nodes of a graph, or of the body of a conditional or loop, with symbolic sizes.
 
     It is the :class:`~dualflow.ops.op_kinds.SizeReader` of ops that read sizes from tensors. ``fixed_sizes``
@@ -65,6 +73,8 @@ class SizeInference(ControlFlowInference):
         tracer: records the nodes.
         integers: the elements of integer tensors, as expressions.
         bound: the size variables that a ``bind_size`` node has bound.
+        ragged_stacks: the stacks of rows that differ in size, by the vector of their elements.
+        iterates: whether it records the body of a loop.
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
         op_name: the name of the op that is being recorded.
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
@@ -78,7 +88,11 @@ class SizeInference(ControlFlowInference):
         outer: SizeInference | None = None,
         fixed_sizes: Mapping[Axis, int] = _NOT_FIXED,
     ) -> None:
-        super().__init__(tracer, outer)
+        self.tracer = tracer
+        self.integers = IntegerValues()
+        self.bound: set[SizeVariable] = set() if outer is None else set(outer.bound)
+        self.ragged_stacks: dict[Value, RaggedStack] = {}
+        self.iterates = False
         self._fixed_sizes = fixed_sizes
         self._outer = outer
         self.checked_sizes: dict[SymInt, int] = {} if outer is None else dict(outer.checked_sizes)
@@ -114,7 +128,7 @@ class SizeInference(ControlFlowInference):
         return recorded_graph(self.tracer.builder, name, inputs, outputs)
 
     def record(
-        self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = NO_VALUES
+        self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = _NO_VALUES
     ) -> dict[Value, Value]:
         """Record copies of ``nodes`` that compute from ``inputs``; returns the copy of each value.
 
@@ -152,7 +166,7 @@ class SizeInference(ControlFlowInference):
         """Record ``node`` for other inputs; returns the values of its results."""
         kind, add = node.op.kind, self.tracer.builder.add
         if not isinstance(kind, Loop) and any(v in self.ragged_stacks for v in inputs):
-            return self.over_rows(node, inputs)
+            return over_rows(self, node, inputs)
         if isinstance(kind, Decompose):
             operands = [self.tracer.tensor_of(v) for v in inputs]
             nodes = self.tracer.builder.nodes
@@ -168,9 +182,9 @@ class SizeInference(ControlFlowInference):
                 raise UndecidedSize(f"a size in {node.op.name} depends on data")
             return [self.tracer.lift(x)._value for x in results]
         if isinstance(kind, Cond):
-            return self.cond_outputs(node, inputs)
+            return cond_outputs(self, node, inputs)
         if isinstance(kind, Loop):
-            return self.loop_outputs(node, inputs)
+            return loop_outputs(self, node, inputs)
         shapes = required_shapes(node, inputs, self._require_outside)
         try:
             recorded = add(node.op, inputs, node.attrs, node.origin)
@@ -224,6 +238,33 @@ class SizeInference(ControlFlowInference):
         shape = [current if size is None else size for current, size in pairs]
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
         return self.tracer.lift(self.require_shape(self.tracer.tensor_of(value), shape, message))._value
+
+    def recorded_body(
+        self,
+        graph: Graph,
+        specs: Sequence[TensorSpec],
+        sources: Sequence[Value | None],
+        stacks: Mapping[int, Value] | None = None,
+    ) -> RecordedBody:
+        """The body ``graph`` of a node, recorded for inputs of ``specs``.
+
+        ``sources`` has, for each input that is the same in all iterations, the value outside of the body;
+        None for others. ``stacks``, in a loop, has the stacks of the inputs that are rows, by the index of
+        the input.
+        """
+        inner = SizeInference(Tracer(graph.name), self)
+        inner.iterates = stacks is not None
+        with tracing(inner.tracer):
+            inputs = [inner.tracer.builder.argument(spec) for spec in specs]
+            for value, source in zip(inputs, sources, strict=True):
+                if source is not None:
+                    inner.integers.copy_elements(value, self.integers, source, self.bound)
+            for i, stack in (stacks or {}).items():
+                inner.integers.read_row(inputs[i], self.integers, stack)
+            recorded = inner.record(graph.nodes, dict(zip(graph.inputs, inputs, strict=True)))
+        outputs = [recorded[v] for v in graph.outputs]
+        refuse_ragged(inner.ragged_stacks, outputs)
+        return RecordedBody(inner.tracer.builder, inner.bound, graph.name, inputs, outputs, inner.integers)
 
     # the SizeReader of ops that the trace replaces
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.records import NamedTuple, replace
+from dualflow.function.calls.ragged_stacks import refuse_ragged
 from dualflow.function.calls.size_decisions import CallSizes, FixedSize, GuardedDecisions
 from dualflow.function.calls.size_inference import EqualAxes, SizeInference
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -101,7 +102,7 @@ def _recorded(
                 _guard_class(inference)
             recorded = inference.record(graph.nodes, inputs, later)
     outputs = [recorded[v] for v in graph.outputs]
-    inference.refuse_ragged(outputs)
+    refuse_ragged(inference.ragged_stacks, outputs)
     updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
     if any(u.input.spec != u.value.spec for u in updates):
         raise UndecidedSize("a variable is assigned a value whose size depends on data")
