@@ -16,11 +16,11 @@ import itertools
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from dualflow.core.digest import digest
-from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.sizes.polynomials import Terms, divided, product
 from dualflow.sizes.size_bounds import FUNCTION_BOUNDS, Bounds
 from dualflow.sizes.size_maths import NUMBERS, SizeMaths
 
@@ -30,7 +30,6 @@ TYPICAL: Final = 1024
 _LONGEST_NAME: Final = 400
 """The longest text, in characters, that names the function of a size."""
 _serial = itertools.count()
-T = TypeVar("T")
 
 
 class UndecidedSize(Exception):
@@ -58,42 +57,64 @@ class SizeDecisions(Protocol):
 SIZE_DECISIONS: Final[ContextVar[SizeDecisions | None]] = ContextVar("dualflow_size_decisions", default=None)
 
 
-class SizeFactor(NamedTuple):
+class SizeFactor(str):
     """A factor of a term: a size variable, or a function of two other sizes.
 
+    As a string it is its name, which identifies it: dicts of terms hash and compare names at the speed of C.
+
     Attributes:
-        name: identifies the factor, and orders factors. Of a function it is the text, or a digest of a long
-            text, which would double with each function that has an expression in both operands.
+        name: identifies the factor. Of a function it is the text, or a digest of a long text, which would
+            double with each function that has an expression in both operands.
         kind: "variable", or the name of the :class:`SizeMaths` function that is applied to ``parts``.
         parts: the function's operands: numbers and symbolic sizes.
         least, most: the bounds of a variable; None without one.
+        bounds: the bounds of the factor.
+        operands: the parts that are symbolic sizes.
+        variables: the variables in the operands.
+        order: the key by which factors are sorted: variables by creation, so that a trace has the same text
+            at any time.
+
+    >>> SizeFactor("n9") < SizeFactor("n10")
+    True
     """
 
+    __slots__ = ("bounds", "kind", "least", "most", "name", "operands", "order", "parts", "variables")
+
     name: str
-    kind: str = "variable"
-    parts: tuple[int, ...] = ()
-    least: int | None = None
-    most: int | None = None
+    kind: str
+    parts: tuple[int, ...]
+    least: int | None
+    most: int | None
+    bounds: Bounds
+    operands: tuple[SymInt, ...]
+    variables: frozenset[SizeFactor]
+    order: tuple[int, str]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SizeFactor) and self.name == other.name
+    def __new__(
+        cls,
+        name: str,
+        kind: str = "variable",
+        parts: tuple[int, ...] = (),
+        least: int | None = None,
+        most: int | None = None,
+    ) -> SizeFactor:
+        factor = str.__new__(cls, name)
+        factor.name, factor.kind, factor.parts, factor.least, factor.most = name, kind, parts, least, most
+        factor.bounds = (least, most) if kind == "variable" else _function_bounds(kind, parts)
+        factor.operands = tuple([x for x in parts if isinstance(x, SymInt)])
+        factor.variables = frozenset().union(*map(_polynomial_variables, factor.operands))
+        factor.order = len(name), name
+        return factor
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    def __lt__(self, other: str) -> bool:
+        return self.order < (len(other), other)
 
-    def __lt__(self, other: tuple[Any, ...]) -> bool:
-        """The order of terms: that of creation for variables, so that a trace has the same text at any time.
-
-        >>> SizeFactor("n9") < SizeFactor("n10")
-        True
-        """
-        return (len(self.name), self.name) < (len(other[0]), other[0])
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SizeFactor, (self.name, self.kind, self.parts, self.least, self.most)
 
 
 SizeVariable = SizeFactor
 """The same type, as the name for factors of kind "variable" in signatures."""
-Terms = Mapping[tuple[SizeFactor, ...], int]
-"""A polynomial: the coefficient of each product of factors."""
 
 
 if TYPE_CHECKING:
@@ -112,18 +133,19 @@ class SymInt(_Size):
     True
     """
 
-    __slots__ = ("_bounds", "_hash", "_variables", "terms")
+    __slots__ = ("_bounds", "_hash", "_ordered", "_text", "_typical", "_variables", "terms")
 
     terms: Terms
+    # computed at the first use
     _bounds: Bounds
     _hash: int
+    _ordered: list[tuple[tuple[SizeFactor, ...], int]]
+    _text: str
+    _typical: tuple[int, int]
     _variables: frozenset[SizeFactor]
 
-    def __new__(cls, terms: Terms) -> SymInt:
-        polynomial: SymInt = object.__new__(cls)
-        polynomial.terms = terms
-        polynomial._hash = hash(frozenset(terms.items()))
-        return polynomial
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
 
     def __add__(self, other: int) -> int:
         return _sum(self, other, 1) if _is_size(other) else NotImplemented
@@ -137,21 +159,19 @@ class SymInt(_Size):
         return _sum(-self, other, 1) if _is_size(other) else NotImplemented
 
     def __neg__(self) -> int:
-        return _polynomial({m: -c for m, c in self.terms.items()})
+        return SymInt({m: -c for m, c in self.terms.items()})
 
     def __pos__(self) -> int:
         return self
 
     def __mul__(self, other: int) -> int:
         if type(other) is int:
-            return self if other == 1 else _polynomial({m: c * other for m, c in self.terms.items()})
+            if other == 1 or other == 0:
+                return self if other else 0
+            return SymInt({m: c * other for m, c in self.terms.items()})
         if not isinstance(other, SymInt):
             return NotImplemented
-        product: dict[tuple[SizeFactor, ...], int] = {}
-        for (a, x), (b, y) in itertools.product(self.terms.items(), other.terms.items()):
-            monomial = tuple(sorted((*a, *b)))
-            product[monomial] = product.get(monomial, 0) + x * y
-        return _polynomial(product)
+        return _polynomial(product(self.terms, other.terms))
 
     __rmul__ = __mul__
 
@@ -169,7 +189,7 @@ class SymInt(_Size):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SymInt):
-            if self._hash == other._hash and self.terms == other.terms:
+            if self.terms == other.terms:
                 return True
         elif type(other) is not int:
             return False
@@ -180,7 +200,11 @@ class SymInt(_Size):
         return not self == other
 
     def __hash__(self) -> int:
-        return self._hash
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(frozenset(self.terms.items()))
+            return self._hash
 
     def __lt__(self, other: int) -> bool:
         return _decided_less(self, other) if _is_size(other) else NotImplemented
@@ -213,22 +237,28 @@ class SymInt(_Size):
         return SymInt, (dict(self.terms),)
 
     def __repr__(self) -> str:
-        shown = [
-            "*".join([*([str(c)] if c != 1 or not m else []), *(a.name for a in m)])
-            for m, c in self._in_order()
-        ]
-        return " + ".join(shown)
+        if not hasattr(self, "_text"):
+            shown = [
+                "*".join([*([str(c)] if c != 1 or not m else []), *[f.name for f in m]])
+                for m, c in self._in_order()
+            ]
+            self._text = " + ".join(shown)
+        return self._text
 
     def _in_order(self) -> list[tuple[tuple[SizeFactor, ...], int]]:
-        return sorted(self.terms.items(), key=lambda term: [(len(f.name), f.name) for f in term[0]])
+        """The terms in an order that depends on names alone."""
+        if not hasattr(self, "_ordered"):
+            terms = list(self.terms.items())
+            if len(terms) > 1:
+                terms.sort(key=lambda term: [f.order for f in term[0]])
+            self._ordered = terms
+        return self._ordered
 
     def operands(self) -> Iterator[SymInt]:
         """The symbolic sizes that the functions in the terms are applied to."""
         for monomial in self.terms:
             for factor in monomial:
-                for part in factor.parts:
-                    if isinstance(part, SymInt):
-                        yield part
+                yield from factor.operands
 
     def compute(
         self,
@@ -250,7 +280,7 @@ class SymInt(_Size):
         pending = self._last_first()
         while pending:
             factor = pending[-1]
-            operands = [] if factor in done else [x for x in factor.parts if isinstance(x, SymInt)]
+            operands = () if factor in done else factor.operands
             missing = [f for x in reversed(operands) for f in x._last_first() if f not in done]
             pending += missing
             if not missing:
@@ -289,30 +319,18 @@ def variable_of(size: int) -> SizeFactor | None:
 def size_variables(value: object) -> set[SizeFactor]:
     """The variables in ``value``: a symbolic size, or symbolic sizes in tuples, lists and dicts."""
     if isinstance(value, SymInt):
-        return set(_once(value, "_variables", _polynomial_variables))
+        return set(_polynomial_variables(value))
     if isinstance(value, tuple | list):
-        return set().union(*map(size_variables, value)) if value else set()
+        return set().union(*[size_variables(x) for x in value if type(x) is not int]) if value else set()
     return size_variables(tuple(value.values())) if isinstance(value, dict) else set()
 
 
 def _polynomial_variables(value: SymInt) -> frozenset[SizeFactor]:
-    named = [factor for monomial in value.terms for factor in monomial if factor.kind == "variable"]
-    return frozenset(named).union(*[x._variables for x in value.operands()])
-
-
-def _once(value: SymInt, name: str, compute: Callable[[SymInt], T]) -> T:
-    """The attribute ``name`` of ``value``, which ``compute`` computes once from those of its operands."""
-    pending = [value]
-    while pending:
-        size = pending[-1]
-        missing = [] if hasattr(size, name) else [x for x in size.operands() if not hasattr(x, name)]
-        pending += missing
-        if not missing:
-            pending.pop()
-            if not hasattr(size, name):
-                setattr(size, name, compute(size))
-    attribute: T = getattr(value, name)
-    return attribute
+    if not hasattr(value, "_variables"):
+        factors = [factor for monomial in value.terms for factor in monomial]
+        named = frozenset([factor for factor in factors if factor.kind == "variable"])
+        value._variables = named.union(*[factor.variables for factor in factors if factor.operands])
+    return value._variables
 
 
 def is_static(sizes: Iterable[object]) -> bool:
@@ -338,15 +356,21 @@ def typical(value: int, variable: int = TYPICAL) -> int:
     """An estimate of ``value`` for cost models, for variables of ``variable``, or of half of their bound."""
     if not isinstance(value, SymInt):
         return value
-    number: int = value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS)
-    return max(0, number)
+    if not hasattr(value, "_typical") or value._typical[0] != variable:
+        number: int = value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS)
+        value._typical = variable, max(0, number)
+    return value._typical[1]
 
 
 def bounds(value: int) -> Bounds:
     """The lower and the upper bound of ``value``; None where there is none."""
     if not isinstance(value, SymInt):
         return value, value
-    return _once(value, "_bounds", _polynomial_bounds)
+    try:
+        return value._bounds
+    except AttributeError:
+        value._bounds = _polynomial_bounds(value)
+        return value._bounds
 
 
 def _polynomial_bounds(value: SymInt) -> Bounds:
@@ -364,8 +388,8 @@ def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
     if not monomial:
         return 1, 1
     if len(monomial) == 1:
-        return _factor_bounds(monomial[0])
-    factor_bounds = [_factor_bounds(a) for a in monomial]
+        return monomial[0].bounds
+    factor_bounds = [factor.bounds for factor in monomial]
     if any(low is None or low < 0 for low, _ in factor_bounds):
         return None, None
     highs = [high for _, high in factor_bounds if high is not None]
@@ -373,11 +397,9 @@ def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
     return lower, math.prod(highs) if len(highs) == len(factor_bounds) else None
 
 
-def _factor_bounds(factor: SizeFactor) -> Bounds:
-    if factor.kind == "variable":
-        return factor.least, factor.most
-    bounds_of_function = FUNCTION_BOUNDS.get(factor.kind)
-    return (None, None) if bounds_of_function is None else bounds_of_function(*map(bounds, factor.parts))
+def _function_bounds(kind: str, parts: tuple[int, ...]) -> Bounds:
+    bounds_of_function = FUNCTION_BOUNDS.get(kind)
+    return (None, None) if bounds_of_function is None else bounds_of_function(*map(bounds, parts))
 
 
 def _factor_value(
@@ -401,13 +423,16 @@ def _terms(x: int) -> Terms:
 
 
 def _polynomial(terms: Terms) -> int:
-    nonzero = {m: c for m, c in terms.items() if c}
-    if not nonzero:
+    if 0 in terms.values():
+        terms = {m: c for m, c in terms.items() if c}
+    if not terms:
         return 0
-    return nonzero[()] if len(nonzero) == 1 and () in nonzero else SymInt(nonzero)
+    return terms[()] if len(terms) == 1 and () in terms else SymInt(terms)
 
 
 def _sum(x: int, y: int, sign: int) -> int:
+    if type(y) is int and y == 0:
+        return x
     total = dict(_terms(x))
     for monomial, c in _terms(y).items():
         total[monomial] = total.get(monomial, 0) + sign * c
@@ -448,34 +473,9 @@ def _remainder(x: int, y: int) -> int:
 
 
 def _divided(x: int, y: int) -> tuple[int, int]:
-    """Quotient and remainder of polynomial division: the terms of ``x`` that ``y`` divides, and the others.
-
-    The remainder of numbers is between 0 and ``y``.
-    """
-    divisor = _terms(y)
-    if len(divisor) != 1:
-        return (1, 0) if _terms(x) == divisor else (0, x)
-    ((divisor_term, coefficient),) = divisor.items()
-    quotient: dict[tuple[SizeFactor, ...], int] = {}
-    remainder: dict[tuple[SizeFactor, ...], int] = {}
-    for monomial, c in _terms(x).items():
-        remaining = list(monomial)
-        divides = all(_remove_if_present(remaining, factor) for factor in divisor_term)
-        if divides and c % coefficient == 0:
-            quotient[tuple(remaining)] = c // coefficient
-        elif divides and not divisor_term and not monomial:
-            quotient[()], remainder[()] = divmod(c, coefficient)
-        else:
-            remainder[monomial] = c
+    """Quotient and remainder of polynomial division; see :func:`~dualflow.sizes.polynomials.divided`."""
+    quotient, remainder = divided(_terms(x), _terms(y))
     return _polynomial(quotient), _polynomial(remainder)
-
-
-def _remove_if_present(factors: list[SizeFactor], factor: SizeFactor) -> bool:
-    """Remove one occurrence of ``factor``; returns whether there was one."""
-    present = factor in factors
-    if present:
-        factors.remove(factor)
-    return present
 
 
 def is_less(x: int, y: int) -> bool:
