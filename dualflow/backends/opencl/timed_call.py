@@ -56,7 +56,7 @@ class TimedDeviceCall(DeviceCall):
                 return TimedKind.PRODUCT if step.is_product else TimedKind.KERNEL, step.node, "", 0
             case Transfer():
                 direction = "to the device" if step.to_device else "to the host"
-                return TimedKind.TRANSFER, None, direction, self._size(step.nbytes)
+                return TimedKind.TRANSFER, None, direction, self._buffers.size(step.nbytes)
             case CopyOnDevice():
                 return TimedKind.COPY, step.node, "", 0
             case WriteSizes():
