@@ -33,6 +33,7 @@ from dualflow.function.autograph.merge_values import (
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
+from dualflow.function.control.element_shapes import shaped_as
 from dualflow.function.control.graph_exceptions import (
     BranchRaised,
     TracedBranch,
@@ -190,13 +191,19 @@ class _Merger:
         if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):
             return lambda results: None
         what = _display_name(name)
-        pair = _shaped(*self._filled(name, main, other))
+        pair = self._shaped(*self._filled(name, main, other))
         missing = [self._fill and x is not y for x, y in zip((main, other), pair, strict=True)]
         flat = [flatten(x) for x in pair]
         structure = flat[0][1]
         check_structure(MAIN_AND_ELSE, what, structure, flat[1][1])
         leaves = [self._leaf(name, *leaf, missing) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
-        return lambda results: unflatten(structure, [_merged(name, leaf, results) for leaf in leaves])
+
+        def merged(results: Iterator[Any]) -> Any:
+            value = unflatten(structure, [_merged(name, leaf, results) for leaf in leaves])
+            shaped = next((x for x, y in zip(pair, (main, other), strict=True) if x is not y), None)
+            return value.sized_as(shaped) if isinstance(shaped, TensorArray) else value
+
+        return merged
 
     def _filled(self, name: str, main: Any, other: Any) -> tuple[Any, Any]:
         """The values after both branches, with zeros for an unassigned one."""
@@ -215,6 +222,15 @@ class _Merger:
                     f"{what} is None at the end of the {which} branch; give it a tensor in both branches, or "
                     f"in none.{here()}"
                 )
+        return main, other
+
+    def _shaped(self, main: Any, other: Any) -> tuple[Any, Any]:
+        """Two values, with the element shape of one TensorArray for the other if that has none."""
+        if isinstance(main, TensorArray) and isinstance(other, TensorArray):
+            if main.is_unshaped and other.element_shape is not None:
+                return shaped_as(main, other, self._tracers[1]), other
+            if other.is_unshaped and main.element_shape is not None:
+                return main, shaped_as(other, main, self._tracers[0])
         return main, other
 
     def _leaf(self, name: str, main: Any, other: Any, missing: Sequence[bool]) -> Any:
@@ -256,16 +272,6 @@ def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
         x = next(results)
         return maybe_unassigned(x, next(results), name)
     return next(results) if leaf is _FROM_RESULTS else leaf
-
-
-def _shaped(main: Any, other: Any) -> tuple[Any, Any]:
-    """Two values, with the element shape of one TensorArray for the other if that has none."""
-    if isinstance(main, TensorArray) and isinstance(other, TensorArray):
-        if main.is_unshaped and other.element_shape is not None:
-            return main.shaped(other.element_shape), other
-        if other.is_unshaped and main.element_shape is not None:
-            return main, other.shaped(main.element_shape)
-    return main, other
 
 
 def _tensor_dtype(a: Any, b: Any) -> DType | None:

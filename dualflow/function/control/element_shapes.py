@@ -1,4 +1,4 @@
-"""The shape of the elements of a TensorArray that is first written to in the body of a loop."""
+"""The shape of the elements of a TensorArray that is first written to in a branch or the body of a loop."""
 
 from __future__ import annotations
 
@@ -38,20 +38,28 @@ def with_element_shapes(
         InvalidArgumentError: ops with an effect compute a dynamic size.
     """
     return [
-        _shaped(x, new, tracer, inputs, initial)
+        shaped_as(x, new, tracer, inputs, initial)
         if isinstance(x, TensorArray) and x.is_unshaped and isinstance(new, TensorArray)
         else x
         for x, new in zip(before, after, strict=False)  # the caller checks the structure
     ]
 
 
-def _shaped(
+def shaped_as(
     array: TensorArray,
     written: TensorArray,
     tracer: Tracer,
-    inputs: Sequence[Value],
-    initial: Callable[[], Sequence[Any]],
+    inputs: Sequence[Value] = (),
+    initial: Callable[[], Sequence[Any]] = tuple,
 ) -> TensorArray:
+    """``array``, to which nothing was written, with the element shape of ``written``.
+
+    ``tracer`` has recorded the write, in a branch or an iteration. Dynamic sizes are computed anew by the
+    current engine, from the values ``initial()`` of ``inputs``.
+
+    Raises:
+        InvalidArgumentError: ops with an effect compute a dynamic size.
+    """
     element = written.element_shape
     if element is None or element.is_static:
         return array if element is None else array.shaped(element)
@@ -62,7 +70,7 @@ def _shaped(
     if sources or any(node.effect is not None for node in nodes):
         raise InvalidArgumentError(
             f"The elements of a TensorArray have shape {element}, and their sizes depend on ops with effects "
-            f"or on data that the loop reads; write an element before the loop.{here()}"
+            f"or on data that the loop reads; write an element before.{here()}"
         )
     order = tuple([node for node in tracer.builder.nodes if node in nodes])
     graph = Graph(tracer.name, (*inputs, *reads), order, (sizes,))

@@ -123,7 +123,7 @@ class TensorArray:
         if static_size is None and static_shape is not None:
             self._rows = zero_rows(size, static_shape, self.dtype)
         self._read: set[int] = set()
-        self._sizes: Any = None  # of an element, if some are dynamic and no element is written
+        self._sizes: Any = None  # of an element, if some are dynamic; None to read them from the elements
         self._engine: Engine = dispatch.current().innermost  # the trace that its tensors belong to
 
     @property
@@ -280,7 +280,11 @@ class TensorArray:
         ``sizes``, a vector, are the sizes of an element if some are dynamic.
         """
         kind = self._kind._replace(element_shape=element)
-        return _make(kind, _make(kind, self._rows, set(), sizes)._dense(), set())
+        return _make(kind, _make(kind, self._rows, set(), sizes)._dense(), set(), sizes)
+
+    def sized_as(self, shaped: TensorArray) -> TensorArray:
+        """The array, whose :meth:`element_sizes` are those of ``shaped`` and don't depend on its elements."""
+        return _make(self._kind, self._rows, self._read, shaped._sizes)
 
     def element_sizes(self) -> Any:
         """The sizes of an element, an int32 vector; an element has been written."""
@@ -375,11 +379,7 @@ class TensorArray:
 
     def _zero_rows(self, size: Any) -> Any:
         element = self._shape_of_rows()
-        if self._sizes is None and not element.is_static:
-            raise InvalidArgumentError(
-                f"Nothing has been written to a TensorArray of elements of shape {element}, so that their "
-                "sizes are unknown; write an element before the conditional."
-            )
+        assert element.is_static or self._sizes is not None, "a write or shaped() has set the sizes"
         return zero_rows(size, element, self.dtype, None if element.is_static else self._sizes)
 
 

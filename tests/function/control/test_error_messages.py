@@ -45,13 +45,6 @@ def filled(x, element):
     return rows.stack()
 
 
-def written_if_positive(x):
-    rows = array()
-    if df.reduce_sum(x) > 0.0:
-        rows = rows.write(0, x)
-    return rows
-
-
 def read_twice():
     rows = array().unstack(V)
     return rows.read(0), rows.read(0)
@@ -176,13 +169,7 @@ CASES = {
         lambda: sized(lambda x: filled(x, lambda i: df.random.uniform(df.shape(x))), V),
         InvalidArgumentError,
         "sizes depend on ops with effects",
-        "before the loop",
-    ),
-    "elements of a dynamic size in one branch": (
-        lambda: sized(lambda x: written_if_positive(x).stack(), V),
-        InvalidArgumentError,
-        r"elements of shape \(None,\)",
-        "before the conditional",
+        "write an element before",
     ),
     "writing another dtype": (
         lambda: array().write(0, df.constant(1)),

@@ -386,8 +386,28 @@ def pairs_in_a_map(x):
     return df.map_fn(pair, x)
 
 
+def states_until_a_large_one(x):
+    array, state = df.TensorArray(df.float32, df.shape(x)[1]), df.zeros([df.shape(x)[0], 3])
+    for step in df.range(df.shape(x)[1]):
+        if df.reduce_any(state > 0.9):
+            break
+        state = df.tanh(state + x[:, step])
+        if step % 2 == 0:
+            array = array.write(step, state)
+    return df.transpose(array.stack(), [1, 0, 2])
+
+
+PROGRAMS = [
+    states,
+    states_by_while_loop,
+    states_until_a_large_one,
+    sum_of_unstacked,
+    pairs_in_a_map,
+]
+
+
 @pytest.mark.llvm  # the one backend that compiles data-dependent sizes
-@pytest.mark.parametrize("program", [states, states_by_while_loop, sum_of_unstacked, pairs_in_a_map])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_elements_of_dynamic_size_have_one_program(program):
     def value_and_slope(x):
         with df.GradientTape() as tape:
@@ -407,3 +427,17 @@ def test_elements_of_dynamic_size_have_one_program(program):
 def test_an_array_of_no_elements_of_dynamic_size_has_their_rank():
     compiled = df.function(states, input_signature=[df.TensorSpec([None, None, 3])])
     assert compiled(df.ones([2, 0, 3])).shape == (2, 0, 3)
+
+
+def one_or_two_rows(x):
+    array = df.TensorArray(df.float32, 2)
+    if df.reduce_sum(x) > 0.0:
+        array = array.write(0, x)
+    return array.write(1, -x).stack()
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0, 3.0], [-1.0], []])
+def test_one_branch_writes_the_first_element_of_dynamic_size(x):
+    compiled = df.function(one_or_two_rows, input_signature=[df.TensorSpec([None])])
+    x = df.constant(x, df.float32)
+    assert compiled(x).numpy().tolist() == one_or_two_rows(x).numpy().tolist()
