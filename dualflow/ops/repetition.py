@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -65,7 +66,8 @@ def _pad_pieces(
     """The pieces of a padded array: ``value`` around the input, which is copied last."""
     inside = tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True)])
     copied = out[(*inside, ...)], x
-    if not isinstance(x, np.ndarray) or x.size < _WRITTEN_ONCE_FROM:
+    size = math.prod(x.shape)
+    if isinstance(size, SymInt) or size < _WRITTEN_ONCE_FROM:
         return [(out, value), copied]
     around = [
         out[(*inside[:axis], slice(*edge), ...)]

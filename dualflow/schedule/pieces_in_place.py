@@ -11,17 +11,15 @@ and no step needs more memory than with copies.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-
-import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Value
 from dualflow.graph.views import base_of, sizes
+from dualflow.graph.virtual_array import VirtualArray
 from dualflow.ops.op_kinds import CopyPieces
-from dualflow.schedule.assembled_outputs import address_of, owner_of
 from dualflow.schedule.call_order import Allocation, BufferKind
 from dualflow.schedule.nest import contiguous_strides
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
@@ -96,19 +94,19 @@ def _piece_offsets(step: StridedNode) -> dict[Value, int]:
     values = (node.output, *step.inputs)
     if not all(is_static(v.spec.shape) and v.spec.shape.num_elements() for v in values):
         return {}
-    arrays = [as_strided(np.zeros(1, np.int8), sizes(v), contiguous_strides(sizes(v))) for v in values]
-    inputs = {id(owner_of(array)): i for i, array in enumerate(arrays)}
+    arrays = [VirtualArray(sizes(v), contiguous_strides(sizes(v))) for v in values]
+    inputs = dict(zip(map(id, arrays), values, strict=True))
     pieces = kind.pieces(*arrays, **node.attrs)
-    if sum(target.size for target, _ in pieces) != arrays[0].size:
+    if sum(math.prod(target.shape) for target, _ in pieces) != math.prod(arrays[0].shape):
         return {}
-    places: dict[Value, int] = {}
+    offsets: dict[Value, int] = {}
     for target, source in pieces:
-        if not isinstance(source, np.ndarray):
+        if not isinstance(source, VirtualArray):
             continue
-        value = values[inputs[id(owner_of(source))]]
+        value = inputs[id(source.owner)]
         shape = sizes(value)
         if source.shape == target.shape == shape and source.strides == target.strides == contiguous_strides(
             shape
         ):
-            places[value] = address_of(target) - address_of(arrays[0])
-    return places
+            offsets[value] = target.offset
+    return offsets
