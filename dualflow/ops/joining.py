@@ -262,7 +262,8 @@ def unstack(
     if value.shape[where] is None and num is not None:
         value = ensure_shape(value, [num if i == where else n for i, n in enumerate(value.shape)])
     shape = value.shape if value.shape[where] is not None else value.get_shape()
-    count = int(require_static_sizes(shape, "unstack", [where])[0])
+    (size,) = require_static_sizes(shape, "unstack", [where], advice="give num, or known shapes")
+    count = int(size)
     if num not in (None, count):
         raise InvalidArgumentError(
             f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."

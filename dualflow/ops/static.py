@@ -179,9 +179,14 @@ def static_shape(shape: Any) -> tuple[int, ...]:
 
 
 def require_static_sizes(
-    shape: Iterable[Dim], what: str, axes: Iterable[int] | None = None
+    shape: Iterable[Dim],
+    what: str,
+    axes: Iterable[int] | None = None,
+    advice: str = "give known shapes",
 ) -> tuple[int, ...]:
-    """The sizes of ``axes``, of all axes by default, checked to be static; ``what`` names the op in errors.
+    """The sizes of ``axes``, of all axes by default, checked to be static.
+
+    Errors name the op, ``what``, and end with ``advice``.
 
     While tracing, a call that raises this error is deferred until the sizes are known.
 
@@ -195,7 +200,7 @@ def require_static_sizes(
         named = f"axis {at[0]}" if len(at) == 1 else f"axes {', '.join(map(str, at))}"
         raise InvalidArgumentError(
             f"{what} needs the size of {named} of shape {dims} as a number, and it is known only when the "
-            "function runs; give known shapes."
+            f"function runs; {advice}."
         )
     return tuple(size for axis in needed if (size := dims[axis]) is not None)
 

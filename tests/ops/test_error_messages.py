@@ -120,6 +120,12 @@ CASES = {
         r"split needs the size of axis 0 of shape \(None, 2\) as a number",
         "give known shapes",
     ),
+    "unstacking a dynamic axis": (
+        lambda: df.function(df.unstack, input_signature=[df.TensorSpec([None, 2])])(df.ones([3, 2])),
+        InvalidArgumentError,
+        r"unstack needs the size of axis 0 of shape \(None, 2\) as a number",
+        "give num",
+    ),
     "several dynamic sizes": (
         lambda: of_symbol(lambda n: static.require_static_sizes([None, 2, None], "split")),
         InvalidArgumentError,
