@@ -173,15 +173,26 @@ def less_for_all(x: int, y: int) -> bool | None:
 
 def is_at_most(x: int, y: int) -> bool:
     """Whether bounds show that ``x <= y`` for all sizes; of maxima and minima, by those of their operands."""
-    if less_for_all(y, x) is False:
-        return True
+    if type(x) is int and type(y) is int:
+        return x <= y
+    return _is_never_less(y, x) or _operands_show_at_most(x, y)
+
+
+def _is_never_less(x: int, y: int) -> bool:
+    """Whether bounds of the difference show that ``x >= y`` for all sizes."""
+    least, _ = bounds(x - y)
+    return least is not None and least >= 0
+
+
+def _operands_show_at_most(x: int, y: int) -> bool:
+    """Whether the operands of maxima and minima show that ``x <= y`` for all sizes."""
     of_x, of_y = _operands("largest", x), _operands("largest", y)
     parts, limits = of_x or (x,), (y, *of_y)
-    if (of_x or of_y) and all(any(less_for_all(y, x) is False for y in limits) for x in parts):
+    if (of_x or of_y) and all(any(_is_never_less(y, x) for y in limits) for x in parts):
         return True
     of_x, of_y = _operands("smallest", x), _operands("smallest", y)
     parts, limits = (x, *of_x), of_y or (y,)
-    return bool(of_x or of_y) and all(any(less_for_all(y, x) is False for x in parts) for y in limits)
+    return bool(of_x or of_y) and all(any(_is_never_less(y, x) for x in parts) for y in limits)
 
 
 def common_size(*sizes: int) -> int:
@@ -195,9 +206,13 @@ def common_size(*sizes: int) -> int:
 
 def _extreme(kind: str, x: int, y: int) -> int:
     """The maximum or minimum (``kind``) of two sizes."""
-    for smaller, larger in ((x, y), (y, x)):
-        if is_at_most(smaller, larger):
-            return larger if kind == "largest" else smaller
+    if type(x) is int and type(y) is int:
+        return max(x, y) if kind == "largest" else min(x, y)
+    least, most = bounds(x - y)
+    if (most is not None and most <= 0) or _operands_show_at_most(x, y):
+        return y if kind == "largest" else x
+    if (least is not None and least >= 0) or _operands_show_at_most(y, x):
+        return x if kind == "largest" else y
     for whole, other in ((x, y), (y, x)):
         extremes = _extremes(kind, whole)
         if len(extremes) == 1:

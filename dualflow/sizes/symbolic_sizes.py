@@ -327,7 +327,7 @@ def size_variables(value: object) -> set[SizeFactor]:
 
 def _polynomial_variables(value: SymInt) -> frozenset[SizeFactor]:
     if not hasattr(value, "_variables"):
-        factors = [factor for monomial in value.terms for factor in monomial]
+        factors = {factor for monomial in value.terms for factor in monomial}
         named = frozenset([factor for factor in factors if factor.kind == "variable"])
         value._variables = named.union(*[factor.variables for factor in factors if factor.operands])
     return value._variables
