@@ -15,7 +15,7 @@ import numpy as np
 
 from dualflow.backends.llvm.parameter_table import ParameterTable
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.core.dtypes import DType, float64
 from dualflow.core.exact_equality import exact
 from dualflow.core.records import dataclass, field
@@ -75,7 +75,7 @@ class SizeOp(IntEnum):
 @functools.cache
 def size_routine() -> IrSource:
     """The module that defines :data:`COMPUTE_SIZES`."""
-    return IrSource(jit.shipped_text("sizes.ll"), (COMPUTE_SIZES,))
+    return IrSource(QUICKLY_COMPILED + jit.shipped_text("sizes.ll"), (COMPUTE_SIZES,))
 
 
 @dataclass(slots=True, eq=False)

@@ -14,31 +14,47 @@ entry:
   br label %next
 
 
-; Loops end in `put`, which stores a result, or in `check`, which notes a failure.
+; Loops end in `multiply.add`, the most frequent op, in `put`, which stores a result, or in `check`, which notes a failure.
+; LLVM does not optimise this code: it stores each value that another block reads to the stack.
 next:
-  %here = phi ptr [ %code, %entry ], [ %step, %put ], [ %step, %check ], [ %step, %failed ]
+  %here = phi ptr [ %code, %entry ], [ %after, %multiply.add ], [ %step, %put ], [ %step, %check ], [ %step, %failed ]
+  %op = load i64, ptr %here
+  %is.multiply.add = icmp eq i64 %op, 1
+  br i1 %is.multiply.add, label %multiply.add, label %other
+
+multiply.add:
+  %after = getelementptr i64, ptr %here, i64 5
+  %factor.at = getelementptr i64, ptr %here, i64 2
+  %factor.index = load i64, ptr %factor.at
+  %factor.param = getelementptr i64, ptr %params, i64 %factor.index
+  %factor = load i64, ptr %factor.param
+  %k.at = getelementptr i64, ptr %here, i64 4
+  %k = load i64, ptr %k.at
+  %scaled = mul i64 %factor, %k
+  %summand.at = getelementptr i64, ptr %here, i64 3
+  %summand.index = load i64, ptr %summand.at
+  %summand.param = getelementptr i64, ptr %params, i64 %summand.index
+  %summand = load i64, ptr %summand.param
+  %sum = add i64 %scaled, %summand
+  %sum.at = getelementptr i64, ptr %here, i64 1
+  %sum.index = load i64, ptr %sum.at
+  %sum.param = getelementptr i64, ptr %params, i64 %sum.index
+  store i64 %sum, ptr %sum.param
+  br label %next
+
+other:
   %step = getelementptr i64, ptr %here, i64 5
   %target.at = getelementptr i64, ptr %here, i64 1
-  %x.at = getelementptr i64, ptr %here, i64 2
-  %y.at = getelementptr i64, ptr %here, i64 3
-  %k.at = getelementptr i64, ptr %here, i64 4
-  %op = load i64, ptr %here
   %target = load i64, ptr %target.at
+  %x.at = getelementptr i64, ptr %here, i64 2
   %x.index = load i64, ptr %x.at
-  %y.index = load i64, ptr %y.at
-  %k = load i64, ptr %k.at
   %x.param = getelementptr i64, ptr %params, i64 %x.index
-  %y.param = getelementptr i64, ptr %params, i64 %y.index
   %x = load i64, ptr %x.param
+  %y.at = getelementptr i64, ptr %here, i64 3
+  %y.index = load i64, ptr %y.at
+  %y.param = getelementptr i64, ptr %params, i64 %y.index
   %y = load i64, ptr %y.param
-  %x.word = trunc i64 %x to i32
-  %y.word = trunc i64 %y to i32
-  %x.float32 = bitcast i32 %x.word to float
-  %y.float32 = bitcast i32 %y.word to float
-  %x.float64 = bitcast i64 %x to double
-  %y.float64 = bitcast i64 %y to double
-  switch i64 %op, label %end [ i64 1, label %multiply.add
-                               i64 2, label %multiply
+  switch i64 %op, label %end [ i64 2, label %multiply
                                i64 3, label %quotient
                                i64 4, label %remainder
                                i64 5, label %largest
@@ -66,20 +82,35 @@ next:
                                i64 27, label %fail.unless.less
                                i64 28, label %fail.if.more.elements ]
 
-multiply.add:
-  %scaled = mul i64 %x, %k
-  %sum = add i64 %scaled, %y
-  br label %put
-
 multiply:
   %product = mul i64 %x, %y
   br label %put
 
 quotient:
+  %quotient.x.counts = icmp sge i64 %x, 0
+  %quotient.y.counts = icmp sgt i64 %y, 0
+  %quotient.of.counts = and i1 %quotient.x.counts, %quotient.y.counts
+  br i1 %quotient.of.counts, label %plain.quotient, label %floor.quotient
+
+plain.quotient:
+  %plain.quotient.result = udiv i64 %x, %y
+  br label %put
+
+floor.quotient:
   %quotient.result = call i64 @divide(i64 %x, i64 %y, i1 true)
   br label %put
 
 remainder:
+  %remainder.x.counts = icmp sge i64 %x, 0
+  %remainder.y.counts = icmp sgt i64 %y, 0
+  %remainder.of.counts = and i1 %remainder.x.counts, %remainder.y.counts
+  br i1 %remainder.of.counts, label %plain.remainder, label %floor.remainder
+
+plain.remainder:
+  %plain.remainder.result = urem i64 %x, %y
+  br label %put
+
+floor.remainder:
   %remainder.result = call i64 @divide(i64 %x, i64 %y, i1 false)
   br label %put
 
@@ -125,8 +156,9 @@ less:
   br label %put
 
 elements:
+  %elements.y = bitcast i64 %y to double
   %count = sitofp i64 %x to double
-  %all = fmul double %y.float64, %count
+  %all = fmul double %elements.y, %count
   %elements.result = bitcast double %all to i64
   br label %put
 
@@ -139,35 +171,59 @@ to.float64:
   br label %put.float64
 
 float32.add:
-  %float32.add.result = fadd float %x.float32, %y.float32
+  %float32.add.x.word = trunc i64 %x to i32
+  %float32.add.x = bitcast i32 %float32.add.x.word to float
+  %float32.add.y.word = trunc i64 %y to i32
+  %float32.add.y = bitcast i32 %float32.add.y.word to float
+  %float32.add.result = fadd float %float32.add.x, %float32.add.y
   br label %put.float32
 
 float32.subtract:
-  %float32.subtract.result = fsub float %x.float32, %y.float32
+  %float32.subtract.x.word = trunc i64 %x to i32
+  %float32.subtract.x = bitcast i32 %float32.subtract.x.word to float
+  %float32.subtract.y.word = trunc i64 %y to i32
+  %float32.subtract.y = bitcast i32 %float32.subtract.y.word to float
+  %float32.subtract.result = fsub float %float32.subtract.x, %float32.subtract.y
   br label %put.float32
 
 float32.multiply:
-  %float32.multiply.result = fmul float %x.float32, %y.float32
+  %float32.multiply.x.word = trunc i64 %x to i32
+  %float32.multiply.x = bitcast i32 %float32.multiply.x.word to float
+  %float32.multiply.y.word = trunc i64 %y to i32
+  %float32.multiply.y = bitcast i32 %float32.multiply.y.word to float
+  %float32.multiply.result = fmul float %float32.multiply.x, %float32.multiply.y
   br label %put.float32
 
 float32.divide:
-  %float32.divide.result = fdiv float %x.float32, %y.float32
+  %float32.divide.x.word = trunc i64 %x to i32
+  %float32.divide.x = bitcast i32 %float32.divide.x.word to float
+  %float32.divide.y.word = trunc i64 %y to i32
+  %float32.divide.y = bitcast i32 %float32.divide.y.word to float
+  %float32.divide.result = fdiv float %float32.divide.x, %float32.divide.y
   br label %put.float32
 
 float64.add:
-  %float64.add.result = fadd double %x.float64, %y.float64
+  %float64.add.x = bitcast i64 %x to double
+  %float64.add.y = bitcast i64 %y to double
+  %float64.add.result = fadd double %float64.add.x, %float64.add.y
   br label %put.float64
 
 float64.subtract:
-  %float64.subtract.result = fsub double %x.float64, %y.float64
+  %float64.subtract.x = bitcast i64 %x to double
+  %float64.subtract.y = bitcast i64 %y to double
+  %float64.subtract.result = fsub double %float64.subtract.x, %float64.subtract.y
   br label %put.float64
 
 float64.multiply:
-  %float64.multiply.result = fmul double %x.float64, %y.float64
+  %float64.multiply.x = bitcast i64 %x to double
+  %float64.multiply.y = bitcast i64 %y to double
+  %float64.multiply.result = fmul double %float64.multiply.x, %float64.multiply.y
   br label %put.float64
 
 float64.divide:
-  %float64.divide.result = fdiv double %x.float64, %y.float64
+  %float64.divide.x = bitcast i64 %x to double
+  %float64.divide.y = bitcast i64 %y to double
+  %float64.divide.result = fdiv double %float64.divide.x, %float64.divide.y
   br label %put.float64
 
 put.float32:
@@ -182,7 +238,7 @@ put.float64:
   br label %put
 
 put:
-  %result = phi i64 [ %sum, %multiply.add ], [ %product, %multiply ], [ %quotient.result, %quotient ], [ %remainder.result, %remainder ], [ %larger, %largest ], [ %smaller, %smallest ], [ %index, %normalized.index ], [ %inferred, %inferred.size ], [ %size, %broadcast.size ], [ %stride, %broadcast.stride ], [ %equal.result, %equal ], [ %less.result, %less ], [ %elements.result, %elements ], [ %float32.word, %put.float32 ], [ %float64.word, %put.float64 ]
+  %result = phi i64 [ %product, %multiply ], [ %plain.quotient.result, %plain.quotient ], [ %quotient.result, %floor.quotient ], [ %plain.remainder.result, %plain.remainder ], [ %remainder.result, %floor.remainder ], [ %larger, %largest ], [ %smaller, %smallest ], [ %index, %normalized.index ], [ %inferred, %inferred.size ], [ %size, %broadcast.size ], [ %stride, %broadcast.stride ], [ %equal.result, %equal ], [ %less.result, %less ], [ %elements.result, %elements ], [ %float32.word, %put.float32 ], [ %float64.word, %put.float64 ]
   %target.param = getelementptr i64, ptr %params, i64 %target
   store i64 %result, ptr %target.param
   br label %next
@@ -204,7 +260,9 @@ fail.unless.less:
   br label %check
 
 fail.if.more.elements:
-  %are.more = fcmp ogt double %x.float64, %y.float64
+  %fail.if.more.elements.x = bitcast i64 %x to double
+  %fail.if.more.elements.y = bitcast i64 %y to double
+  %are.more = fcmp ogt double %fail.if.more.elements.x, %fail.if.more.elements.y
   br label %check
 
 check:
@@ -223,7 +281,7 @@ end:
 }
 
 ; The quotient or the remainder, rounded down.
-define internal i64 @divide(i64 %x, i64 %y, i1 %is.quotient) nounwind alwaysinline {
+define internal i64 @divide(i64 %x, i64 %y, i1 %is.quotient) nounwind {
   %is.zero = icmp eq i64 %y, 0
   %is.minus.one = icmp eq i64 %y, -1                  ; the processor traps at the quotient of the smallest integer
   %is.special = or i1 %is.zero, %is.minus.one
