@@ -293,7 +293,7 @@ class _EntryEmitter:
             case CallKind.SIZES:
                 dynamic_sizes.write_sizes(self.entry, call)
             case CallKind.POSITIONS:
-                dynamic_sizes.write_positions(self.entry, call)
+                imported("dualflow.backends.llvm.position_calls").write_positions(self.entry, call)
             case CallKind.WINDOW_SUM:
                 imported("dualflow.backends.llvm.window_sum_kernels").write_window_sum(self.entry, call)
             case CallKind.COLLECTIVE:

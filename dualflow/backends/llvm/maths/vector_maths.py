@@ -17,14 +17,14 @@ from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import Definition, definition
 
 
-def _of_one(op: ScalarOp) -> Callable[[Maths, EmittedValue], EmittedValue]:
+def _unary(op: ScalarOp) -> Callable[[Maths, EmittedValue], EmittedValue]:
     def method(self: Maths, x: EmittedValue) -> EmittedValue:
         return self.defined(op, x)
 
     return method
 
 
-def _of_two(op: ScalarOp) -> Callable[[Maths, Operand, Operand], EmittedValue]:
+def _binary(op: ScalarOp) -> Callable[[Maths, Operand, Operand], EmittedValue]:
     def method(self: Maths, x: Operand, y: Operand) -> EmittedValue:
         return self.defined(op, x, y)
 
@@ -57,14 +57,14 @@ class Maths(Instructions):
 
     # Ops that have a definition
 
-    exp, exp2, expm1, sigmoid = map(_of_one, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
-    log, log2, log10, log1p = map(_of_one, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
-    sin, cos, tan = map(_of_one, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
-    asin, acos, atan = map(_of_one, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
-    sinh, cosh, tanh = map(_of_one, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
-    asinh, acosh, atanh = map(_of_one, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
-    erf, erfc, ndtr, rsqrt = map(_of_one, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR, ScalarOp.RSQRT))
-    logaddexp, atan2, fmod = map(_of_two, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2, ScalarOp.FMOD))
+    exp, exp2, expm1, sigmoid = map(_unary, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
+    log, log2, log10, log1p = map(_unary, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
+    sin, cos, tan = map(_unary, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
+    asin, acos, atan = map(_unary, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
+    sinh, cosh, tanh = map(_unary, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
+    asinh, acosh, atanh = map(_unary, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
+    erf, erfc, ndtr, rsqrt = map(_unary, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR, ScalarOp.RSQRT))
+    logaddexp, atan2, fmod = map(_binary, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2, ScalarOp.FMOD))
 
     # Powers, and division that rounds down
 
@@ -73,14 +73,14 @@ class Maths(Instructions):
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.POW, x, y)
-        return self._called("pow", integer_power, x, y)
+        return self._call_function("pow", integer_power, x, y)
 
     def mod(self, x: Operand, y: Operand) -> EmittedValue:
         """The remainder of ``floor_divide``, with the sign of ``y``; 0 for an integer ``y`` of 0."""
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.MOD, x, y)
-        return mod_by_constant(x, y) if is_constant_divisor(y) else self._body_called(ScalarOp.MOD, x, y)
+        return mod_by_constant(x, y) if is_constant_divisor(y) else self._call_definition(ScalarOp.MOD, x, y)
 
     def floor_divide(self, x: Operand, y: Operand) -> EmittedValue:
         """The quotient rounded down; 0 for an integer ``y`` of 0."""
@@ -89,7 +89,7 @@ class Maths(Instructions):
             return self.defined(ScalarOp.FLOOR_DIVIDE, x, y)
         if is_constant_divisor(y):
             return divide_by_constant(x, y)
-        return self._body_called(ScalarOp.FLOOR_DIVIDE, x, y)
+        return self._call_definition(ScalarOp.FLOOR_DIVIDE, x, y)
 
     def multiply_add(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
         """``x * y + z``, rounded once on processors with an FMA instruction."""
@@ -105,11 +105,11 @@ class Maths(Instructions):
         if type.bits == 16:
             wide = F32.vector(type.lanes)
             return self.defined(op, *[x.cast(wide) for x in args]).cast(type)
-        return self._body_called(op, *args)
+        return self._call_definition(op, *args)
 
-    def _body_called(self, op: ScalarOp, *args: EmittedValue) -> EmittedValue:
+    def _call_definition(self, op: ScalarOp, *args: EmittedValue) -> EmittedValue:
         operation = definition(op, as_dtype(args[0].type.dtype))
-        return self._called(op.value, lambda b, *xs: self.body(operation, b, xs), *args)
+        return self._call_function(op.value, lambda b, *xs: self.body(operation, b, xs), *args)
 
     def body(self, operation: Definition, b: Builder, args: tuple[EmittedValue, ...]) -> EmittedValue:
         """The result of a definition, emitted by ``b``; libm computes the lanes that need the fallback."""
@@ -127,7 +127,9 @@ class Maths(Instructions):
         """This namespace, with constants emitted by ``b``."""
         return Maths(self.module, self.inline, b)
 
-    def _called(self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue) -> EmittedValue:
+    def _call_function(
+        self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue
+    ) -> EmittedValue:
         """Call a function whose code is ``code(builder, *args)``, emitted unless the module has it."""
         type = args[0].type
         symbol = f"df.{name}.{type.suffix if type.kind != 'u' else type.suffix.replace('i', 'u')}"
