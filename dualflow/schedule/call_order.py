@@ -21,7 +21,7 @@ from dualflow.graph.symbolic_size_ops import argument_sizes, binds_or_checks_siz
 from dualflow.graph.views import base_of, is_view, sizes
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
-from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show
+from dualflow.schedule.operands import CallKind, is_contiguous_view, kind_of, strides_for_contiguous_view
 from dualflow.schedule.scatter_calls import bounds_node
 from dualflow.sizes.symbolic_sizes import SizeVariable, is_static, size_variables
 
@@ -107,7 +107,7 @@ class _Order:
         self.after: list[Node] = []
         self.last: list[Node] = []
         self.targets: dict[Value, Allocation] = {}
-        self._place = {n: i for i, n in enumerate(body)}
+        self._index = {n: i for i, n in enumerate(body)}
 
     def store_outputs(
         self, outputs: Sequence[Value], updates: Sequence[Update], sizes_are_bound: bool
@@ -117,7 +117,7 @@ class _Order:
         for i, value in enumerate(outputs):
             allocation = Allocation(BufferKind.OUTPUT, i)
             computed, strides = _computed_value(value, sizes_are_bound)
-            if computed.node in self._place and computed not in self.targets and computed not in updated:
+            if computed.node in self._index and computed not in self.targets and computed not in updated:
                 self.targets[computed] = allocation._replace(strides=strides)
             else:
                 calls = self.first if base_of(value).node is None else self.after
@@ -143,9 +143,9 @@ class _Order:
             value, allocation = values[update], Allocation(BufferKind.INPUT, inputs[update.input])
             if value is update.input:
                 continue
-            after_failures = value.node is not None and self._place.get(value.node, -1) > last_failure
+            after_failures = value.node is not None and self._index.get(value.node, -1) > last_failure
             may_overwrite = value not in self.targets and after_failures
-            if may_overwrite and _may_overwrite(update.input, value, self._place, last_read):
+            if may_overwrite and _may_overwrite(update.input, value, self._index, last_read):
                 self.targets[value] = allocation
                 continue
             if base_of(value).node is None:
@@ -185,11 +185,11 @@ def _computed_value(value: Value, sizes_are_bound: bool) -> tuple[Value, tuple[i
     static = is_static(sizes(base)) and is_static(sizes(value))
     if not (static or sizes_are_bound) or base.spec.dtype is not value.spec.dtype:
         return value, None
-    if shows_contiguous(value):
+    if is_contiguous_view(value):
         return base, None
     if not static:
         return value, None
-    strides = strides_to_show(value) if kind_of(base.node) is CallKind.KERNEL else None
+    strides = strides_for_contiguous_view(value) if kind_of(base.node) is CallKind.KERNEL else None
     return (value, None) if strides is None else (base, strides)
 
 
@@ -198,15 +198,15 @@ def _contiguous_source(value: Value) -> Value:
 
     A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
     """
-    source = shown = value
-    while is_native(value) and is_static(sizes(shown)) and shown.node is not None and is_view(shown.node):
-        shown = shown.node.inputs[0]
+    source = viewed = value
+    while is_native(value) and is_static(sizes(viewed)) and viewed.node is not None and is_view(viewed.node):
+        viewed = viewed.node.inputs[0]
         if (
-            shown.spec.dtype is value.spec.dtype
-            and is_static(sizes(shown))
-            and shows_contiguous(value, shown)
+            viewed.spec.dtype is value.spec.dtype
+            and is_static(sizes(viewed))
+            and is_contiguous_view(value, viewed)
         ):
-            source = shown
+            source = viewed
     return source
 
 
@@ -305,13 +305,13 @@ def _with_late_scatters(body: list[Node], updates: Sequence[Update]) -> list[Nod
         and u.input in node.inputs[:1]
     ]
     last_reads = _last_reads(body) if scattering else {}
-    place = {node: i for i, node in enumerate(body)} if scattering else {}
+    index = {node: i for i, node in enumerate(body)} if scattering else {}
     for variable, node in scattering:
-        i, last = place[node], last_reads[variable]
+        i, last = index[node], last_reads[variable]
         if last > i and not any(base_of(v).node is node for n in body[i : last + 1] for v in n.inputs):
             body = [*body[:i], *body[i + 1 : last + 1], node, *body[last + 1 :]]
             last_reads = _last_reads(body)
-            place = {node: i for i, node in enumerate(body)}
+            index = {node: i for i, node in enumerate(body)}
     return body
 
 

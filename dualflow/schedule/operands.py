@@ -133,7 +133,7 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
     return None if view is None else Layout(source.buffer, source.offset + view[2], view[1])
 
 
-def shows_contiguous(value: Value, of: Value | None = None) -> bool:
+def is_contiguous_view(value: Value, of: Value | None = None) -> bool:
     """Whether ``value`` has all elements of a contiguous source, in the same order, through a chain of views.
 
     The source is ``of``, or the first value of the chain.
@@ -152,7 +152,7 @@ def shows_contiguous(value: Value, of: Value | None = None) -> bool:
     return all(n == 1 or a == b for n, a, b in zip(sizes(value), layout.strides, contiguous, strict=True))
 
 
-def strides_to_show(value: Value) -> tuple[int, ...] | None:
+def strides_for_contiguous_view(value: Value) -> tuple[int, ...] | None:
     """Strides for the base of ``value``'s views that make ``value`` contiguous; None if there are none.
 
     They exist if the views permute axes, and then reshape the contiguous result.
@@ -161,7 +161,7 @@ def strides_to_show(value: Value) -> tuple[int, ...] | None:
     count = math.prod(sizes(base_of(value)))
     while current.node is not None and is_view(current.node):
         dims = dims_of_base(current) if math.prod(sizes(current)) == count else None
-        if dims is not None and shows_contiguous(value, current):
+        if dims is not None and is_contiguous_view(value, current):
             strides = dict(zip(dims, contiguous_strides(current.spec.shape), strict=True))
             shape = base_of(current).spec.shape
             by_axis = tuple([strides.get(i, 1 if n == 1 else None) for i, n in enumerate(shape)])
@@ -201,7 +201,7 @@ def copy_free_strides(value: Value) -> tuple[int, ...] | None:
         current = current.node.inputs[0]
     for node in chain:
         layout = None if layout is None else view_layout(node, layout)
-    return strides_to_show(value) if layout is None else None
+    return strides_for_contiguous_view(value) if layout is None else None
 
 
 def with_copies(

@@ -19,7 +19,7 @@ from dualflow.graph.rewrite import Expansion, copied, rebuild, removal
 from dualflow.graph.views import base_of, is_view
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.schedule.copying import COPY
-from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous
+from dualflow.schedule.operands import CallKind, is_contiguous_view, kind_of
 
 
 class _Match(NamedTuple):
@@ -81,7 +81,7 @@ def _matches(graph: Graph, costs: CostModel) -> dict[Node, _Match]:
         while len(readers := users.get(element, [])) == 1 and is_view(readers[0]) and element not in results:
             views.append(readers[0])
             element = readers[0].output
-        if not readers or not shows_contiguous(element, product.output):
+        if not readers or not is_contiguous_view(element, product.output):
             continue
         nest, *others = sorted(readers, key=index.__getitem__)
         if nest not in matches and _is_epilogue(nest, element, costs):

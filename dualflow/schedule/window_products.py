@@ -14,7 +14,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import MatMul, View
-from dualflow.schedule.operands import PRODUCT_CHARS, shows_contiguous
+from dualflow.schedule.operands import PRODUCT_CHARS, is_contiguous_view
 from dualflow.schedule.sliding import MAX_AXES, WINDOW_PRODUCT, SlidingWindows
 from dualflow.schedule.window_sums import sliding_windows, sum_of_windows
 from dualflow.sizes.symbolic_sizes import typical
@@ -67,7 +67,7 @@ def _sliding(value: Value) -> Node | None:
     node = value.node
     while node is not None and isinstance(node.op.kind, View) and not node.op.kind.sliding:
         node = node.inputs[0].node
-    if node is None or not isinstance(node.op.kind, View) or not shows_contiguous(value, node.output):
+    if node is None or not isinstance(node.op.kind, View) or not is_contiguous_view(value, node.output):
         return None
     shape, axes = sizes(node.output), len(node.attrs["size"])
     matrix = math.prod(shape[: 1 + axes]), math.prod(shape[1 + axes :])
