@@ -10,15 +10,16 @@ import numpy as np
 
 from dualflow.core.api_dispatch import COMPARING_ASSERTIONS, by_rule
 from dualflow.core.composite_rules import CompositeError
-from dualflow.core.dtypes import finfo
+from dualflow.core.dtypes import finfo, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.slot import Slot
 from dualflow.core.tracebacks import entry
+from dualflow.function.control.control_flow import cond
 from dualflow.function.control.graph_exceptions import SMALL_BYTES, require
 from dualflow.ops import arithmetic, comparison
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like
-from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.creation import convert_to_tensor, zeros, zeros_like
 from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import argmax, reduce_all, reduce_any
 from dualflow.ops.statistics import count_nonzero
@@ -331,16 +332,29 @@ def _compare(
             return _failure(start, len(indices), holds.shape.num_elements(), examples)
 
         return require(reduce_all(holds), failed, broadcast, f"{start} did not hold")
-    flat = [reshape(x, [-1]) for x in (~holds, *broadcast)]
-    first = argmax(flat[0])
+    return _require_all(holds, broadcast, start)
 
-    def failed_first(failures: Any, position: Any, *values: Any) -> InvalidArgumentError:
+
+def _require_all(holds: Any, shown: Sequence[Any], start: str) -> Any:
+    """Raise an error that begins with ``start`` and shows the values at the first element that is False."""
+
+    def first_failure() -> list[Any]:
+        fails, *flat = [reshape(x, [-1]) for x in (~holds, *shown)]
+        first = argmax(fails)
+        return [count_nonzero(fails), first, *[gather(x, first) for x in flat]]
+
+    def no_failure() -> list[Any]:
+        return [zeros([], dtype) for dtype in (int64, int64, *[x.dtype for x in shown])]
+
+    def failed(failures: Any, position: Any, *values: Any) -> InvalidArgumentError:
         size = holds.shape.num_elements()
         index = (int(position),) if size is None else np.unravel_index(int(position), holds.shape)
         return _failure(start, int(failures), size, [(index, [x.numpy() for x in values])])
 
-    reads = [count_nonzero(flat[0]), first, *[gather(x, first) for x in flat[1:]]]
-    return require(reduce_all(holds), failed_first, reads, f"{start} did not hold")
+    all_hold = reduce_all(holds)
+    # tensors of dynamic size may have no elements, among which there is no position
+    reads = first_failure() if holds.shape.is_static else cond(all_hold, no_failure, first_failure)
+    return require(all_hold, failed, reads, f"{start} did not hold")
 
 
 def _failure(

@@ -149,6 +149,18 @@ def test_a_session_runs_the_check_that_an_op_waits_for() -> None:
             session.run(y, {x: [-1.0]})
 
 
+def test_tensors_of_dynamic_size_without_elements_satisfy_assertions() -> None:
+    @df.function(input_signature=[df.TensorSpec([None, None])])
+    def checked(x: Any) -> Any:
+        debugging.assert_positive(x)
+        debugging.assert_less(x, df.reduce_sum(x))
+        return df.size(x)
+
+    assert [checked(df.ones(shape)).numpy() for shape in ([2, 1], [0, 3], [2, 0])] == [2, 0, 0]
+    with pytest.raises(InvalidArgumentError, match=r"x < y did not hold for 1 elements:\n    \[0\]: x = 1"):
+        checked(df.ones([1, 1]))
+
+
 def test_floats_that_are_near(mode: Runs) -> None:
     near = mode(debugging.assert_near)
     near(df.constant([1.0, 2.0]), df.constant([1.0, 2.000001]))
