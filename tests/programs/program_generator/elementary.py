@@ -317,7 +317,7 @@ def stacked(w: Writer, s: Step) -> Value | None:
 
 @production
 def product(w: Writer, s: Step) -> Value | None:
-    a = w.pick(s.i, is_float, is_matrix, exact_sums)
+    a = w.pick(s.i, is_float if w.domain == "smooth" else is_real, is_matrix, exact_sums)
     if a is None:
         return None
     b = (
