@@ -14,13 +14,13 @@ from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.control.control_flow import without_gradient
 from dualflow.function.control.scan_loop import Tensors, scan_loop
-from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.checks import required
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, stack
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
-from dualflow.ops.shapes import size
+from dualflow.ops.shapes import ensure_shape, size
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import sizes_of
 
@@ -232,7 +232,22 @@ def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:
     if len(lengths) > 1:
         shown = [x.shape[0] for x in tensors]
         raise InvalidArgumentError(f"elems must have equal first sizes, not {shown}.")
-    return tensors, structure.unbatched(), lengths.pop() if len(lengths) == 1 else None
+    length = lengths.pop() if lengths else None
+    return _with_equal_first_sizes(tensors, length), structure.unbatched(), length
+
+
+def _with_equal_first_sizes(tensors: Tensors, length: int | None) -> Tensors:
+    """The tensors, whose dynamic first sizes become ``length``, or that of the first tensor.
+
+    A tensor of another size is an error at run time, since it does not have as many elements.
+    """
+    if len(tensors) == 1:
+        return tensors
+    if length is not None:
+        return [ensure_shape(x, [length, *x.shape[1:]]) if x.shape[0] is None else x for x in tensors]
+    first, *others = tensors
+    count = sizes_of(first, int64)[:1]
+    return [first, *[reshape(x, concat([count, sizes_of(x, int64)[1:]], 0)) for x in others]]
 
 
 def _is_numbers(elems: Any) -> bool:

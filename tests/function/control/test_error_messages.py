@@ -70,6 +70,15 @@ CASES = {
         "equal first sizes",
         "not",
     ),
+    "rows of two dynamic counts": (
+        lambda: df.function(
+            lambda x, y: df.map_fn(lambda row: row[0] + row[1], (x, y), fn_output_signature=df.float32),
+            input_signature=[ROWS, ROWS],
+        )(df.ones([4]), df.ones([3])),
+        InvalidArgumentError,
+        "3 elements are not the 4 of the new shape",
+        "",
+    ),
     "no first row": (
         lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
         InvalidArgumentError,

@@ -190,6 +190,15 @@ def test_scalars_have_no_rows(elems):
         df.map_fn(lambda e: e, elems)
 
 
+@pytest.mark.parametrize("sizes", [(None, 3), (3, None)])
+def test_elems_may_have_static_and_dynamic_lengths(sizes):
+    add = df.function(
+        lambda x, y: df.map_fn(lambda row: row[0] + row[1], (x, y), fn_output_signature=df.float32),
+        input_signature=[df.TensorSpec([size]) for size in sizes],
+    )
+    assert add(df.ones([3]), df.ones([3])).numpy().tolist() == [2, 2, 2]
+
+
 def test_elems_of_different_lengths_are_an_error():
     with pytest.raises(InvalidArgumentError, match="equal first sizes"):
         df.map_fn(lambda e: e, (df.ones([2]), df.ones([3])))
