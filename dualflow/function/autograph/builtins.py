@@ -137,6 +137,10 @@ def _sequence(python: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x=(): python(items(x))
 
 
+def _dict(x: Any = (), /, **named: Any) -> dict[Any, Any]:
+    return dict(items(x) if isinstance(x, LoopIterations) else x, **named)
+
+
 def _any(x: Iterable[Any]) -> Any:
     tensor = symbolic(x)
     if tensor is not None:
@@ -199,6 +203,7 @@ OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.filter: _filter,
     builtins.list: _sequence(builtins.list),
     builtins.tuple: _sequence(builtins.tuple),
+    builtins.dict: _dict,
     builtins.any: _any,
     builtins.all: _all,
     builtins.iter: _iter,

@@ -18,7 +18,9 @@ _ITERABLES: Final = _CONTAINERS | {
     *(type({}.keys()), type({}.values()), type({}.items()), zip, enumerate, reversed, map)
 }
 """Types that Python iterates."""
-_ON_CONTAINERS: Final = frozenset({range, len, int, float, bool, list, tuple, iter, enumerate, zip, reversed})
+_ON_CONTAINERS: Final = frozenset(
+    {range, len, int, float, bool, list, tuple, dict, iter, enumerate, zip, reversed}
+)
 """Built-in functions that read no element of a container."""
 OVERLOADED: Final = _ON_CONTAINERS | {sum, min, max, sorted, map, filter, any, all, open}
 """Built-in functions that also take tensors."""

@@ -48,6 +48,7 @@ VECTOR = np.array([3, 1, 2])
         ("pow(x[0], 2)", 9),
         ("[a * b for a, b in zip(x, x, strict=True)]", [9, 1, 4]),
         ("[i * v for i, v in enumerate(x, 1)]", [3, 2, 6]),
+        ("list(dict(enumerate(x), y=x[0]).values())", [3, 1, 2, 3]),
     ],
 )
 def test_built_in_functions_return_what_python_s_do(call, expected, tmp_path, load):
