@@ -356,10 +356,11 @@ def typical(value: int, variable: int = TYPICAL) -> int:
     """An estimate of ``value`` for cost models, for variables of ``variable``, or of half of their bound."""
     if not isinstance(value, SymInt):
         return value
-    if not hasattr(value, "_typical") or value._typical[0] != variable:
+    cached = getattr(value, "_typical", None)  # read once: other threads may replace it
+    if cached is None or cached[0] != variable:
         number: int = value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS)
-        value._typical = variable, max(0, number)
-    return value._typical[1]
+        cached = value._typical = variable, max(0, number)
+    return cached[1]
 
 
 def bounds(value: int) -> Bounds:

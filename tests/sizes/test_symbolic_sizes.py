@@ -200,3 +200,8 @@ def test_pickled_symbolic_sizes_are_equal():
     loaded = pickle.loads(pickle.dumps(largest(N, SIGNED) + M * 2))
     assert isinstance(loaded, SymInt)
     assert loaded == largest(N, SIGNED) + M * 2
+
+
+def test_estimates_of_a_size_depend_on_the_assumed_variable_alone():
+    size = largest(N, M) * 2 + 1
+    assert [typical(size, n) for n in (8, 1024, 8)] == [17, 2049, 17]
