@@ -208,6 +208,33 @@ class _OpenLoop(NamedTuple):
     blocks: frozenset[BlockId]
 
 
+class _Surroundings(NamedTuple):
+    """The loops and blocks that contain the statement under analysis.
+
+    Attributes:
+        loops: the loops.
+        blocks: the blocks of loop iterations.
+        trip_counts: the trip counts without which the statement isn't executed.
+    """
+
+    loops: Mapping[LoopId, _OpenLoop]
+    blocks: Mapping[BlockId, _OpenBlock]
+    trip_counts: tuple[int, ...]
+
+    def in_loop(self, loop: LoopId, opened: _OpenLoop) -> _Surroundings:
+        """The surroundings of the body of a loop."""
+        trip_counts = *self.trip_counts, opened.iterations
+        return _Surroundings({**self.loops, loop: opened}, self.blocks, trip_counts)
+
+    def in_block(self, block: Mapping[BlockId, _OpenBlock], iterations: int) -> _Surroundings:
+        """The surroundings of the body of a loop of ``iterations`` over blocks."""
+        return _Surroundings(self.loops, {**self.blocks, **block}, (*self.trip_counts, iterations))
+
+    def in_lanes(self, lanes: _OpenLoop) -> _Surroundings:
+        """The surroundings of a body that runs for each vector lane."""
+        return self._replace(loops={**self.loops, KernelLoop.LANES: lanes})
+
+
 class _Analysis:
     """Derives the bounds of one kernel's accesses."""
 
@@ -222,7 +249,7 @@ class _Analysis:
         self._positions: dict[int, tuple[int, int]] | None = None
 
     def result(self) -> AccessBounds:
-        self._statements(self.kernel.body, {}, {}, ())
+        self._statements(self.kernel.body, _Surroundings({}, {}, ()))
         indices = tuple(self.indices.values())
         return AccessBounds(
             tuple(self.constants),
@@ -249,64 +276,56 @@ class _Analysis:
     def _statements(
         self,
         body: Sequence[KernelStatement],
-        loops: dict[LoopId, _OpenLoop],
-        blocks: dict[BlockId, _OpenBlock],
-        around: tuple[int, ...],
+        around: _Surroundings,
     ) -> None:
         for statement in body:
             self.statement += 1
             match statement:
                 case ks.For(loop, begin, end) | ks.RowGroups(loop, begin, end):
-                    inner = self._range(begin, end, blocks)
-                    self._statements(
-                        statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
-                    )
+                    self._statements(statement.body, around.in_loop(loop, self._range(begin, end, around)))
                 case ks.Once(loop, extent):
-                    inner = _OpenLoop(extent.number, frozenset())
                     self._statements(
-                        statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
+                        statement.body, around.in_loop(loop, _OpenLoop(extent.number, frozenset()))
                     )
                 case ks.Blocks(loop, level, begin, end, size):
                     self._require(Rule.AT_LEAST, size.number, self.one)
-                    range_ = self._range(begin, end, blocks)
+                    range_ = self._range(begin, end, around)
                     block = self._block(range_, loop, level, size.number)
-                    self._statements(statement.body, loops, {**blocks, **block}, (*around, range_.iterations))
+                    self._statements(statement.body, around.in_block(block, range_.iterations))
                 case ks.StripMinedLoop(loop, begin, end, width):
-                    range_ = self._range(begin, end, blocks)
+                    range_ = self._range(begin, end, around)
                     block = self._block(range_, loop, BlockLevel.STRIP, self._constant(width))
-                    self._statements(statement.body, loops, {**blocks, **block}, (*around, range_.iterations))
+                    self._statements(statement.body, around.in_block(block, range_.iterations))
                 case ks.Lanes(width):
                     lanes = _OpenLoop(self._constant(width), frozenset())
-                    self._statements(statement.body, {**loops, KernelLoop.LANES: lanes}, blocks, around)
+                    self._statements(statement.body, around.in_lanes(lanes))
                 case ks.Chunks(loop, size, extent):
                     self._require(Rule.AT_LEAST, size.number, self.one)
                     self._require(Rule.ROWS_WITHIN, size.number, extent.number)
                     chunks, range_ = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.number, frozenset())
                     block = self._block(range_, loop, BlockLevel.CHUNK, size.number)
-                    inside = (*around, self.total, extent.number)
-                    self._statements(
-                        statement.body, {**loops, KernelLoop.CHUNKS: chunks}, {**blocks, **block}, inside
-                    )
+                    inside = around.in_loop(KernelLoop.CHUNKS, chunks).in_block(block, extent.number)
+                    self._statements(statement.body, inside)
                 case ks.Choose():
                     for branch in statement.branches:
-                        self._statements(branch.body, loops, blocks, around)
+                        self._statements(branch.body, around)
                 case ks.Repeat():
-                    self._statements(statement.condition.body, loops, blocks, around)
-                    self._statements(statement.body.body, loops, blocks, around)
+                    self._statements(statement.condition.body, around)
+                    self._statements(statement.body.body, around)
                 case _:
-                    self._access(statement, loops, blocks, around)
+                    self._access(statement, around)
 
     def _block(self, range_: _OpenLoop, loop: LoopId, level: Level, size: int) -> dict[BlockId, _OpenBlock]:
         return {(loop, level): _OpenBlock(range_.iterations, size, range_.blocks | {(loop, level)})}
 
-    def _range(self, begin: ks.Bound, end: ks.Bound, blocks: Mapping[BlockId, _OpenBlock]) -> _OpenLoop:
+    def _range(self, begin: ks.Bound, end: ks.Bound, around: _Surroundings) -> _OpenLoop:
         """The loop between two bounds, whose indices are at least 0 and below its largest trip count."""
         if begin is End.LOW and end is End.HIGH:
             return _OpenLoop(self.total, frozenset())
         if begin is End.ZERO and isinstance(end, ks.LaunchParameter):
             return _OpenLoop(end.number, frozenset())
         if isinstance(begin, Edge) and end == begin._replace(end=True) and not begin.end:
-            block = blocks.get((begin.loop, begin.level))
+            block = around.blocks.get((begin.loop, begin.level))
             if block is not None:
                 return _OpenLoop(block.iterations, block.around)
         raise self._refuse("the bounds of a loop are not a range or a block")
@@ -314,37 +333,33 @@ class _Analysis:
     def _access(
         self,
         statement: KernelStatement,
-        loops: Mapping[LoopId, _OpenLoop],
-        blocks: Mapping[BlockId, _OpenBlock],
-        around: tuple[int, ...],
+        around: _Surroundings,
     ) -> None:
         match statement:
             case ks.Load(_, access) | ks.Store(access):
                 if access.gather_index is not None:
                     raise self._refuse("the index that it reads at is not checked")
-                self._index(access, loops, blocks, around)
+                self._index(access, around)
             case ks.MaskedLoad(load, inside):
-                self._masked_load(load.access, inside, loops, blocks, around)
+                self._masked_load(load.access, inside, around)
             case ks.ScratchBuffer(buffer, _, length):
                 self.scratch[buffer] = tuple([n.number for n in length])
             case ks.StackScratch(buffer, _, width):
                 self.scratch[buffer] = (self._constant(width),)
             case ks.TransposedTile():
-                self._tile(statement, loops, blocks, around)
+                self._tile(statement, around)
             case ks.ReduceLanes(buffers=buffers, width=width):
                 for buffer in buffers:
                     access = ElementAccess(buffer, ((KernelLoop.LANES, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())
-                    self._index(access, {KernelLoop.LANES: lanes}, blocks, around)
+                    self._index(access, around._replace(loops={KernelLoop.LANES: lanes}))
 
     # Accesses
 
     def _index(
         self,
         access: ElementAccess,
-        loops: Mapping[LoopId, _OpenLoop],
-        blocks: Mapping[BlockId, _OpenBlock],
-        around: tuple[int, ...],
+        around: _Surroundings,
         gathered: tuple[tuple[int, int], ...] = (),
     ) -> None:
         if access.buffer >= len(self.kernel.buffers) and access.buffer not in self.scratch:
@@ -352,16 +367,16 @@ class _Analysis:
         begins = {edge.loop: (edge.loop, edge.level) for edge in access.block_starts}
         terms = list(gathered)
         for loop, stride in access.terms:
-            if loop not in loops:
+            if loop not in around.loops:
                 raise self._refuse("its index has a loop that is not around it")
-            count, chunks = loops[loop]
+            count, chunks = around.loops[loop]
             if loop in begins:
                 if begins[loop] not in chunks:
                     raise self._refuse("its index is relative to a block that is not around it")
-                count = blocks[begins[loop]].size
+                count = around.blocks[begins[loop]].size
             terms.append((self.one if stride is None else stride.number, count))
         offset = None if access.offset is None else access.offset.number
-        needed = (*dict.fromkeys(around), *[n for _, n in gathered])
+        needed = (*dict.fromkeys(around.trip_counts), *[n for _, n in gathered])
         key = access.buffer, tuple(terms), offset, needed
         if key not in self.indices:
             self.indices[key] = Index(access.buffer, tuple(terms), offset, needed, self.statement)
@@ -370,9 +385,7 @@ class _Analysis:
         self,
         access: ElementAccess,
         inside: Register,
-        loops: Mapping[LoopId, _OpenLoop],
-        blocks: Mapping[BlockId, _OpenBlock],
-        around: tuple[int, ...],
+        around: _Surroundings,
     ) -> None:
         """Record the access of a load whose index a ``BoundsCheck`` has checked."""
         gathered: tuple[tuple[int, int], ...] = ()
@@ -382,7 +395,7 @@ class _Analysis:
             if checked is None or checked[1] != inside.number:
                 raise self._refuse("its mask is not the check of the index that it reads at")
             gathered = ((stride.number, checked[0]),)
-        self._index(access, loops, blocks, around, gathered)
+        self._index(access, around, gathered)
 
     def _checked(self, register: Register) -> tuple[int, int] | None:
         """The size that the index in ``register`` is checked against, and the register of the result."""
@@ -393,15 +406,12 @@ class _Analysis:
     def _tile(
         self,
         tile: ks.TransposedTile,
-        loops: Mapping[LoopId, _OpenLoop],
-        blocks: Mapping[BlockId, _OpenBlock],
-        around: tuple[int, ...],
+        around: _Surroundings,
     ) -> None:
         """The accesses of a tile: it is read along ``down``, and written in squares along ``across``."""
-        down, across = (self._range(*edges, blocks) for edges in (tile.down, tile.across))
+        down, across = (self._range(*edges, around) for edges in (tile.down, tile.across))
         loop = tile.down[0].loop
-        opened = {**loops, loop: down, tile.across[0].loop: across}
-        self._index(tile.access, opened, blocks, (*around, down.iterations, across.iterations))
+        self._index(tile.access, around.in_loop(loop, down).in_loop(tile.across[0].loop, across))
         strides = [stride for term_loop, stride in tile.access.terms if term_loop == loop]
         if len(strides) != 1:
             raise self._refuse("its index doesn't have the loop along which the tile is contiguous")
@@ -409,10 +419,10 @@ class _Analysis:
             self._require(Rule.EQUAL, strides[0].number, self.one)
         side = tile.side.number
         for edge in (tile.down[0], tile.across[0]):
-            self._require(Rule.AT_LEAST, side, blocks[edge.loop, edge.level].size)
+            self._require(Rule.AT_LEAST, side, around.blocks[edge.loop, edge.level].size)
         self._require(Rule.MULTIPLE, side, self._constant(TILE_SQUARE))
         written_terms = ((side, side), (self.one, side))
-        key = tile.tile, written_terms, None, tuple(dict.fromkeys(around))
+        key = tile.tile, written_terms, None, tuple(dict.fromkeys(around.trip_counts))
         if tile.tile not in self.scratch:
             raise self._refuse("the kernel has no such buffer")
         self.indices.setdefault(key, Index(*key, self.statement))
