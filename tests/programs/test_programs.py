@@ -132,3 +132,20 @@ SHOWN = {
 @pytest.mark.parametrize("name", SHOWN)
 def test_programs_that_once_failed(worker: Worker, name: str) -> None:
     check(worker, SHOWN[name])
+
+
+def test_a_size_error_of_an_unused_result_is_no_fault(worker: Worker) -> None:
+    program = """import numpy as np
+
+import dualflow as df
+
+state = []
+options = {}
+calls = [(np.ones(3, np.float32), np.int32(4))]
+
+
+def run(a, n):
+    b = a + df.ones([n])
+    return (a * 2.0,)
+"""
+    assert worker.check(program) == []
