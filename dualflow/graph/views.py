@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dualflow.core.array_address import address_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.virtual_array import VirtualArray, contiguous
 from dualflow.ops.op_kinds import Elementwise, Literal, SizeVector, View
@@ -75,7 +76,7 @@ def strided_view(
         return None
     if viewed.size and not np.may_share_memory(viewed, array):
         return None
-    offset = viewed.__array_interface__["data"][0] - _ORIGIN.__array_interface__["data"][0]
+    offset = address_of(viewed) - address_of(_ORIGIN)
     return viewed.shape, viewed.strides, offset if viewed.size else 0
 
 
@@ -110,7 +111,7 @@ def _keeps_order(view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int
         viewed = view(array, **dict(attrs))
     except ValueError:
         return False
-    same_start = viewed.__array_interface__["data"][0] == array.__array_interface__["data"][0]
+    same_start = address_of(viewed) == address_of(array)
     return bool(viewed.size == array.size > 0 and viewed.flags.c_contiguous and same_start)
 
 

@@ -21,7 +21,7 @@ from dualflow.backends.llvm.runtime import checked_memory
 from dualflow.backends.llvm.runtime.checked_memory import StepTexts
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import FUNCTION, StepKind
-from dualflow.backends.runtime.array_address import address_of
+from dualflow.core.array_address import address_of
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node

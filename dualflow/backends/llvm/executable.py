@@ -16,7 +16,7 @@ from dualflow.backends.llvm.program_image import OTHER_SIZES, ProgramImage
 from dualflow.backends.llvm.runtime import block_allocator
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
 from dualflow.backends.llvm.steps import PFOR, POOL, SIZE_CODE
-from dualflow.backends.runtime.array_address import address_of
+from dualflow.core.array_address import address_of
 from dualflow.core.locks import imported
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple

@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.backends.llvm.program_image import ProgramImage
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.runtime.array_address import address_of
+from dualflow.core.array_address import address_of
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import blas
+from dualflow.core.array_address import address_of
 from dualflow.core.strided import row_major
 
 SMALLEST: Final = 64
@@ -101,7 +102,7 @@ def _run(name: str, dtype: Any, *arguments: Any) -> None:
     lengths: list[int] = []
     for x in arguments:
         if type(x) is np.ndarray:
-            passed.append(_address(x))
+            passed.append(address_of(x))
         elif type(x) is int:
             passed.append(ctypes.byref(integer(x)))
         elif type(x) is str:
@@ -110,15 +111,6 @@ def _run(name: str, dtype: Any, *arguments: Any) -> None:
         else:  # an integer that the routine writes
             passed.append(ctypes.byref(x))
     _routine(dtype.char, name, len(passed), len(lengths))(*passed, *lengths)
-
-
-def _address(x: Any) -> int:
-    """The address of an array that the routine may write to."""
-    flags = x.flags
-    if x.size and (flags.c_contiguous or flags.f_contiguous):  # a quarter of the time of ``ctypes.data``
-        return ctypes.addressof(ctypes.c_char.from_buffer(x if flags.c_contiguous else x.T))
-    address: int = x.ctypes.data
-    return address
 
 
 def _name(char: str, name: str) -> str:

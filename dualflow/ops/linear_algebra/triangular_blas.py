@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import blas
+from dualflow.core.array_address import address_of
 from dualflow.core.blas_threads import for_matrices
 from dualflow.core.exported import exported_as
 from dualflow.core.strided import row_major
@@ -47,8 +48,8 @@ def solve(a: Any, b: Any, lower: bool) -> Any:
     triangle = _LOWER if lower != by_columns else _UPPER
     transposition = _TRANSPOSED if by_columns else _AS_IT_IS
     one = np.ones(1, a.dtype)  # complex numbers are passed by their address
-    scale = 1.0 if a.dtype.char in _SCALARS else one.ctypes.data
-    sizes = (*out.shape, scale, matrix.ctypes.data, len(matrix), out.ctypes.data, out.shape[1])
+    scale = 1.0 if a.dtype.char in _SCALARS else address_of(one)
+    sizes = (*out.shape, scale, address_of(matrix), len(matrix), address_of(out), out.shape[1])
     with for_matrices(max(matrix.size, out.size)):
         routine(_ROW_MAJOR, _LEFT, triangle, transposition, _ANY_DIAGONAL, *sizes)
     return out

@@ -1,7 +1,7 @@
 """The address of an array's first element.
 
-A call reads the addresses of all its buffers. NumPy's attributes for it create a dictionary or an object at
-each read, 0.8 us; the field of the array object takes 0.1 us.
+Each call of machine code reads the addresses of its buffers. NumPy's attributes for it create a dictionary or
+an object at each read, 0.8 us; the field of the array object takes 0.1 us.
 """
 
 from __future__ import annotations
