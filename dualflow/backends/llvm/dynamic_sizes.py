@@ -227,5 +227,5 @@ def _element(entry: Entry, size: int | SizeScalar, element: Type) -> EmittedValu
     """A size, or a scalar of sizes, as an element of a tensor."""
     if not isinstance(size, SizeScalar):
         return entry.param(size).cast(element)
-    index = entry.unit.table.append(size)  # type: ignore[arg-type]
+    index = entry.unit.table.append(size)
     return entry.builder.load(entry.params, index * (8 // element.nbytes), element)

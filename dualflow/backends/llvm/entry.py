@@ -16,7 +16,7 @@ from dualflow.backends.llvm.interval_clock import TIMED_STEPS, IntervalClock, In
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.kernel_texts import KernelText
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
-from dualflow.backends.llvm.parameter_table import ParameterTable
+from dualflow.backends.llvm.parameter_table import Parameter, ParameterTable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
@@ -138,7 +138,7 @@ class Unit:
             self.parallel = True
             self.compile_in_background(threads.pool_source())
 
-    def append_step(self, before: int, kind: StepKind, values: Sequence[int]) -> int:
+    def append_step(self, before: int, kind: StepKind, values: Sequence[Parameter]) -> int:
         """Append a step after the head or step at index ``before``; returns its index."""
         assert self.node is not None, "a statement is being emitted"
         index = self.table.append_step(before, kind, values)
@@ -228,7 +228,7 @@ class Entry:
         new.builder.ret()
         self.function = outer
 
-    def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
+    def step(self, kind: StepKind, numbers: Sequence[Parameter] = ()) -> int:
         """Append a step, which is an interval of the clock; returns its index."""
         with self.interval(IntervalKind.STEP, kind) if kind in TIMED_STEPS else nullcontext():
             return self.append(kind, numbers)
@@ -238,7 +238,7 @@ class Entry:
         clock = None if self.unit.scratch.task_start is not None else self.unit.clock
         return nullcontext() if clock is None else clock.interval(self, kind, step)
 
-    def append(self, kind: StepKind, numbers: Sequence[int]) -> int:
+    def append(self, kind: StepKind, numbers: Sequence[Parameter]) -> int:
         """Append a step; returns its index. After other instructions it begins a new step list."""
         if self.first_list is None or (self.function is not None and self._list_end != self._position()):
             self._last_step = self.unit.table.begin_steps()
@@ -284,7 +284,7 @@ class Entry:
         buffers = [number for layout in layouts for number in (layout.buffer, layout.offset)]
         self.call_kernel(function, 1, 1, [*parameters, *buffers, len(self.unit.messages)])
 
-    def call_kernel(self, function: IrSource, total: int, chunk: int, parameters: Sequence[int]) -> int:
+    def call_kernel(self, function: IrSource, total: int, chunk: int, parameters: Sequence[Parameter]) -> int:
         """Emit the call of a kernel over ``total`` iterations; parallel if there are several chunks.
 
         Returns the index of the function's address.

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from dualflow.backends.llvm.parameter_table import ParameterTable
+from dualflow.backends.llvm.parameter_table import Parameter, ParameterTable
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import StepKind
@@ -82,7 +82,7 @@ class StepList(Protocol):
         """The program of the steps."""
         ...
 
-    def append(self, kind: StepKind, numbers: Sequence[int]) -> int:
+    def append(self, kind: StepKind, numbers: Sequence[Parameter]) -> int:
         """Append a step; returns its index."""
         ...
 

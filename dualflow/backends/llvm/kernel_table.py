@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dualflow.backends.llvm.parameter_table import Parameter
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.kernel import KernelLaunch
@@ -44,12 +45,12 @@ def code_constants(launch: KernelLaunch) -> tuple[np.generic, ...] | None:
     return launch.constants if is_long(launch) else None
 
 
-def table(launch: KernelLaunch, memory: KernelMemory, first_check: int) -> list[int]:
+def table(launch: KernelLaunch, memory: KernelMemory, first_check: int) -> list[Parameter]:
     """The slice of the parameter table for ``launch``, in the order of :func:`load_arguments`."""
     scalars = launch.scalars if code_constants(launch) is None else ()
     return [
         *launch.parameters,
-        *(x if isinstance(x, SizeScalar) else _word(x) for x in scalars),  # type: ignore[list-item]
+        *(x if isinstance(x, SizeScalar) else _word(x) for x in scalars),
         *(number for a in launch.buffers for number in (a.buffer, a.offset)),
         *((memory.buffer, memory.stride, *memory.starts) if memory.starts else ()),
         first_check,

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import HEADER, LINK, StepKind
 from dualflow.core.records import dataclass, field
+from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SizeVariable
+
+Parameter = int | SizeScalar
+"""An integer, a symbolic size, or a scalar of sizes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,18 +27,18 @@ class ParameterTable:
         block_sizes: the index of the allocated bytes of each buffer of dynamic size, by buffer.
     """
 
-    params: list[int] = field(default_factory=lambda: [*HEADER])
+    params: list[Parameter] = field(default_factory=lambda: [*HEADER])
     functions: dict[int, IrSource] = field(default_factory=dict)
     size_params: dict[SizeVariable, int] = field(default_factory=dict)
     input_sizes: dict[tuple[int, int], int] = field(default_factory=dict)
     block_sizes: dict[int, int] = field(default_factory=dict)
 
-    def append(self, value: int) -> int:
+    def append(self, value: Parameter) -> int:
         """Append a parameter; returns its index."""
         self.params.append(value)
         return len(self.params) - 1
 
-    def extend(self, values: Sequence[int]) -> int:
+    def extend(self, values: Sequence[Parameter]) -> int:
         """Append parameters; returns the index of the first."""
         self.params.extend(values)
         return len(self.params) - len(values)
@@ -62,7 +66,7 @@ class ParameterTable:
         index = len(self.params)
         return self.extend([index, 0]) if index > len(HEADER) else 0
 
-    def append_step(self, before: int, kind: StepKind, values: Sequence[int]) -> int:
+    def append_step(self, before: int, kind: StepKind, values: Sequence[Parameter]) -> int:
         """Append a step after the head or step at index ``before``; returns its index."""
         index = self.extend([kind, 0, *values])
         self.params[before + LINK] = index - before
