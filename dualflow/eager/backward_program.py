@@ -22,11 +22,10 @@ from dualflow.core.records import NamedTuple, compared_fields, dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER, explain
-from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import EagerTensor, interned_shape, wrap
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.op_kinds import View
-from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.record import COMPILED_ABOVE, REGISTRY, Op
 
 _ndarray: Final = np.ndarray
 _OPS: Final = "dualflow.ops."

@@ -22,7 +22,7 @@ from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet, run_quietly
 from dualflow.eager import initial_values, updates
 from dualflow.eager.device_tensor import DeviceTensor, placed_like, to_host
-from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS
+from dualflow.eager.kernel_slot import KERNELS
 from dualflow.eager.placed_ops import run_function_placed, run_placed
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.replicas import INITIAL_VALUE
@@ -31,7 +31,7 @@ from dualflow.eager.variable import Variable
 from dualflow.eager.variable_slots import GIL, replace, store
 from dualflow.ops.indexing import is_plain
 from dualflow.ops.op_kinds import View
-from dualflow.ops.record import Op, Promotion, operand
+from dualflow.ops.record import COMPILED_ABOVE, Op, Promotion, operand
 from dualflow.sizes.abstract_size import AbstractSize
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 
 from dualflow.core.slot import Slot
 from dualflow.eager.tensor import EagerTensor
-from dualflow.ops.record import COMPILED_ABOVE as COMPILED_ABOVE
 from dualflow.ops.record import Op
 
 Computation = Op | Callable[..., Any]

@@ -27,7 +27,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.warning import warn_user
-from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS, Computation, computation_name
+from dualflow.eager.kernel_slot import KERNELS, Computation, computation_name
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.lazy_backends import any_length
@@ -39,7 +39,7 @@ from dualflow.graph.passes.pipeline import optimise
 from dualflow.ops.arrangement import TRANSPOSE
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, MatMul, Opaque, Reduce, Scan, Scatter
-from dualflow.ops.record import Op
+from dualflow.ops.record import COMPILED_ABOVE, Op
 from dualflow.sizes.symbolic_sizes import UndecidedSize, size_variable
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.eager import backward_cache
 from dualflow.eager.backward_program import BackwardProgram, has_fixed_rules
-from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import wrap
 from dualflow.ops.families import load_families
-from dualflow.ops.record import REGISTRY
+from dualflow.ops.record import COMPILED_ABOVE, REGISTRY
 from dualflow.ops.testing.cases import cases
 
 load_families()

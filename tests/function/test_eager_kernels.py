@@ -15,9 +15,8 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.eager.engine import EAGER
-from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.ops.op_kinds import Elementwise, Reduce
-from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.record import COMPILED_ABOVE, REGISTRY, Op
 from dualflow.ops.samples import Sample
 from dualflow.ops.testing.cases import draw
 

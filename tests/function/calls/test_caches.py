@@ -23,10 +23,9 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import of_array
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.backward_cache import OCCURRENCES
-from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.op_kinds import Elementwise, Opaque
-from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.record import COMPILED_ABOVE, REGISTRY, Op
 from dualflow.ops.samples import Sample
 from dualflow.ops.testing.cases import draw
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from dualflow.backends.llvm import lower_kernel
-from dualflow.eager import kernel_slot
 from dualflow.graph import column_reductions
 from dualflow.graph.cost_model import CPU
+from dualflow.ops import record
 from dualflow.ops.linear_algebra import lapack, small_matrices
 from dualflow.schedule import blocking, chunked_scans, concurrency, lanes, program_statements, strip_mining
 
@@ -54,7 +54,7 @@ _LIMITS = (
     column_reductions.MIN_ELEMENTS // 16,
     column_reductions.MIN_ROWS,
     concurrency.SMALL_SIZE,
-    kernel_slot.COMPILED_ABOVE,
+    record.COMPILED_ABOVE,
     lanes.REDUCTION_LANES,
     lapack.SMALLEST,
     lower_kernel.POLL_INTERVAL,
