@@ -7,7 +7,7 @@ C's realloc, and freed when the entry returns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 
 from dualflow.backends.llvm import dynamic_sizes
@@ -145,20 +145,46 @@ class _EntryEmitter:
         """Emit statements in order; after a failed check the following ones don't run."""
         parts = self._parts(program)
         if len(parts) == 1:
-            self._run(program)
-            return
+            self._run_part(program)
+        else:
+            self._in_order(parts, self._call_part)
+
+    def _call_part(self, part: Sequence[Statement]) -> None:
+        """Emit statements as a function of their own, and its call."""
         memory = self.iterations, self.capacity
+        with self.entry.part([pointer for pointer in memory if pointer is not None]) as pointers:
+            if pointers:
+                self.iterations, self.capacity = pointers
+            self._run_part(part)
+        self.iterations, self.capacity = memory
+
+    def _run_part(self, part: Sequence[Statement]) -> None:
+        """Emit statements in order."""
+        self._in_order([(statement,) for statement in part], self._run_statement)
+
+    def _in_order(
+        self, groups: Sequence[Sequence[Statement]], emit: Callable[[Sequence[Statement]], None]
+    ) -> None:
+        """Emit groups of statements in order.
+
+        A kernel whose check fails continues to its end. So before the first group that writes to a variable
+        after such a kernel, the status is checked. What a check guards ends with the last group, so it holds
+        for these groups alone: the caller decides for its own from their statements.
+        """
+        inputs = self.entry.unit.plan.inputs
         may_have_failed = False
         with ExitStack() as open_blocks:
-            for part in parts:
+            for i, group in enumerate(groups):
+                if may_have_failed and any(out.buffer < inputs for s in group for out in s.outputs):
+                    self._stop_if_failed(groups[i:], open_blocks)
+                    may_have_failed = False
                 conditions = self.conditions
-                with self.entry.part([pointer for pointer in memory if pointer is not None]) as pointers:
-                    if pointers:
-                        self.iterations, self.capacity = pointers
-                    may_have_failed = self._run(part, may_have_failed)
-                self.iterations, self.capacity = memory
+                emit(group)
                 if self.conditions > conditions:
                     open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
+                    may_have_failed = False
+                elif any(fails(statement.node) for statement in unconditional(group)):
+                    may_have_failed = True
 
     def _parts(self, program: Sequence[Statement]) -> list[Sequence[Statement]]:
         """``program``, cut where it is longer than a function should be."""
@@ -180,38 +206,25 @@ class _EntryEmitter:
             length = self._lengths[id(statement)] = min(length, MAX_LENGTH)
         return length
 
-    def _run(self, program: Sequence[Statement], may_have_failed: bool = False) -> bool:
-        """Emit statements in order; returns whether one may have failed without a check of the status.
+    def _stop_if_failed(self, following: Sequence[Sequence[Statement]], open_blocks: ExitStack) -> None:
+        """Emit a check of the status, so that the ``following`` groups don't run after a failure.
 
-        A kernel whose check fails continues to its end. So before the first write to a variable after such a
-        kernel, the status is checked.
+        It is a step if all of their statements are steps; else a conditional block, which ``open_blocks``
+        closes.
         """
-        plan = self.entry.unit.plan
-        write = self._write_sized if plan.has_dynamic_sizes else self._write_in_bounds
-        with ExitStack() as open_blocks:
-            for i, statement in enumerate(program):
-                if may_have_failed and any(layout.buffer < plan.inputs for layout in statement.outputs):
-                    self._stop_if_failed(program[i:], open_blocks)
-                    may_have_failed = False
-                self._begin(statement)
-                conditions = self.conditions
-                write(statement)
-                if self.conditions > conditions:
-                    open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
-                    may_have_failed = False
-                elif any(fails(s.node) for s in unconditional((statement,))):
-                    may_have_failed = True
-        return may_have_failed
-
-    def _stop_if_failed(self, following: Sequence[Statement], open_blocks: ExitStack) -> None:
-        """Emit a check of the status, so that ``following`` statements don't run after a failure.
-
-        It is a step if all of these are steps; else a conditional block, which ``open_blocks`` closes.
-        """
-        if self.entry.function is None and all(map(_is_step, following)):
+        if self.entry.function is None and all(_is_step(s) for group in following for s in group):
             self.entry.step(StepKind.STOP)
         else:
             open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
+
+    def _run_statement(self, group: Sequence[Statement]) -> None:
+        """Emit a group of one statement, within the bounds of its memory."""
+        (statement,) = group
+        self._begin(statement)
+        if self.entry.unit.plan.has_dynamic_sizes:
+            self._write_sized(statement)
+        else:
+            self._write_in_bounds(statement)
 
     def _begin(self, statement: Statement) -> None:
         """Record the node of ``statement`` for steps; in the checked mode, also for other statements."""
