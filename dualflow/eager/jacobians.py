@@ -37,7 +37,7 @@ def gradient_columns(
         if batched is not None:
             return batched
     engine = dispatch.current()
-    rows = [swept(engine.constant(unit)) for unit in units]
+    rows = [swept(engine.constant(units[i, ...])) for i in range(len(units))]  # arrays, even of a scalar
     columns = zip(*rows, strict=True) if rows else [(None,)] * len(sources)
     return [_stacked(column, source) for column, source in zip(columns, sources, strict=True)]
 

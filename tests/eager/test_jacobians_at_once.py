@@ -77,6 +77,11 @@ def test_several_sources_and_one_that_nothing_depends_on():
     assert none is None
 
 
+def test_the_jacobian_of_a_scalar_that_a_compiled_function_returns():
+    f = df.function(lambda x: df.reduce_sum(x * x * x))
+    np.testing.assert_allclose(jacobian(f, False), 3 * X**2)
+
+
 def test_batch_jacobians():
     x = df.reshape(X, [2, 6])
     y = None
