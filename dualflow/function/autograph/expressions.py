@@ -106,6 +106,13 @@ class Expressions(ast.NodeTransformer):
             node.iter = ast.copy_location(call("items", node.iter), node.iter)
         return node
 
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        """``*x`` in a list, a tuple, a set or the arguments of a call unpacks ``x``."""
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = ast.copy_location(call("parts", node.value), node.value)
+        return node
+
     # functions inside
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:

@@ -298,6 +298,16 @@ def test_unpacking_takes_a_tensor_apart():
     assert_matches_eager(f, np.array([[1, 2], [3, 4], [5, 6]]), np.array([[9, 2], [3, 4], [5, 6]]))
 
 
+def test_stars_take_tensors_apart():
+    def f(x, y):
+        return df.stack([*x, *y]) * max(*x)
+
+    g = df.function(f)
+    for n in (2, 3, 5):
+        x, y = df.range(n), df.range(n + 1)
+        np.testing.assert_array_equal(g(x, y), df.concat([x, y], 0) * (n - 1))
+
+
 def test_chained_assignments_unpack():
     def f(x):
         (a, b) = pair = x
