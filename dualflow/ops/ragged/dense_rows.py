@@ -67,7 +67,7 @@ def _width(x: RaggedRows, lengths: Any, size: int | None) -> Any:
     if size is not None:
         return convert_to_tensor(size, lengths.dtype)
     if x._uniform_row_length is not None:
-        return convert_to_tensor(x._uniform_row_length, lengths.dtype)
+        return cast(convert_to_tensor(x._uniform_row_length), lengths.dtype)
     return longest(lengths)
 
 

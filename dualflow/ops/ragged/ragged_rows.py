@@ -34,9 +34,11 @@ class RaggedRows(CompositeTensor, DifferentiableComposite):
     __slots__ = ("_row_splits", "_uniform_row_length", "_values")
     _values: Any
     _row_splits: Any
-    _uniform_row_length: int | None
+    _uniform_row_length: Any  # an int, a scalar tensor if it is dynamic, or None
 
-    def with_parts(self, values: object, row_splits: object, uniform_row_length: int | None = None) -> Self:
+    def with_parts(
+        self, values: object, row_splits: object, uniform_row_length: IntLike | None = None
+    ) -> Self:
         """A ragged tensor of these parts, with the class of this one; they are not checked."""
         return from_parts(values, row_splits, uniform_row_length)
 
@@ -75,7 +77,12 @@ class RaggedRows(CompositeTensor, DifferentiableComposite):
         """The length of all rows, if the ragged tensor was created with one; None otherwise."""
         if self._uniform_row_length is None:
             return None
-        return convert_to_tensor(self._uniform_row_length, self._row_splits.dtype)
+        return cast(convert_to_tensor(self._uniform_row_length), self._row_splits.dtype)
+
+    @property
+    def _static_row_length(self) -> int | None:
+        """The length of all rows, if it is known in a trace; None otherwise."""
+        return self._uniform_row_length if isinstance(self._uniform_row_length, int) else None
 
     @property
     def dtype(self) -> DType:
@@ -88,7 +95,7 @@ class RaggedRows(CompositeTensor, DifferentiableComposite):
         """The static shape: None for the size of a ragged axis, and for sizes that are unknown in a trace."""
         splits = self._row_splits.shape[0]
         rows = None if splits is None else splits - 1
-        return Shape([rows, self._uniform_row_length, *self._values.shape[1:]])
+        return Shape([rows, self._static_row_length, *self._values.shape[1:]])
 
     def get_shape(self) -> Shape:
         """TensorFlow's other name of ``shape``."""
@@ -231,5 +238,5 @@ class RaggedRows(CompositeTensor, DifferentiableComposite):
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The ragged tensor as a structure of its values and row splits."""
-        structure = RaggedStructure(self._uniform_row_length)
+        structure = RaggedStructure(self._static_row_length)
         return structure, ("values", "row_splits"), [self._values, self._row_splits]

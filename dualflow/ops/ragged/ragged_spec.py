@@ -27,8 +27,11 @@ def ragged_class() -> type[Any]:
     return loaded
 
 
-def from_parts(values: Any, row_splits: Any, uniform_row_length: int | None = None) -> Any:
-    """A ragged tensor from parts that fit, without checks."""
+def from_parts(values: Any, row_splits: Any, uniform_row_length: Any = None) -> Any:
+    """A ragged tensor from parts that fit, without checks.
+
+    A trace keeps a dynamic length of all rows as a scalar tensor, since splits of no rows don't have it.
+    """
     tensor: Any = object.__new__(ragged_class())
     tensor._values, tensor._row_splits = values, row_splits
     tensor._uniform_row_length = uniform_row_length

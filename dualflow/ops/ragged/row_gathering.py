@@ -101,7 +101,8 @@ def as_ragged(x: Any, template: RaggedRows, ragged_rank: int) -> Any:
     rows, columns = size_along(x, 0, dtype), size_along(x, 1, dtype)
     flat = reshape(x, [rows * columns, *axis_sizes(x, int64)[2:]])
     splits = count_up(rows + 1) * columns
-    return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, x.shape[1])
+    length = columns if x.shape[1] is None else x.shape[1]
+    return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, length)
 
 
 def take_row(x: RaggedRows, index: Any) -> Any:

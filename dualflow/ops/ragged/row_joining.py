@@ -67,7 +67,7 @@ def _concat_rows(tensors: Sequence[RaggedRows]) -> Any:
     for x in tensors[1:]:
         pieces.append(x.row_splits[1:] + total)
         total = total + x.row_splits[-1]
-    lengths = {x._uniform_row_length for x in tensors}
+    lengths = {x._static_row_length for x in tensors}
     uniform = lengths.pop() if len(lengths) == 1 else None
     return first.with_parts(concat([x.values for x in tensors], 0), concat_tensors(pieces, 0), uniform)
 

@@ -356,6 +356,13 @@ def test_no_rows_have_the_bounds_and_sums_of_none() -> None:
     assert functions[0](df.RaggedTensor.from_row_splits(df.zeros([0]), [0])).shape == [0]
 
 
+def test_no_rows_of_a_tensor_have_its_columns_again() -> None:
+    padded = df.function(
+        lambda x: df.RaggedTensor.from_tensor(x).to_tensor(), input_signature=[df.TensorSpec([None, None])]
+    )
+    assert [padded(df.zeros(shape)).shape for shape in ([0, 3], [2, 0], [2, 3])] == [(0, 3), (2, 0), (2, 3)]
+
+
 def test_padding_is_removed_from_rows_without_columns() -> None:
     assert df.RaggedTensor.from_tensor(df.zeros([2, 0]), padding=0.0).to_list() == [[], []]
     images = df.constant([[[1, 1], [0, 0]], [[0, 0], [0, 0]]])
