@@ -48,7 +48,8 @@ def _require(
     x: int, y: int, message: str, shapes: tuple[Any, Any], repeats: bool, needed_by: str = ""
 ) -> tuple[()]:
     if x != y and not (repeats and x == 1):
-        raise InvalidArgumentError(f"{needed_by}: {message.format(*shapes)}")
+        text = message.format(*shapes)
+        raise InvalidArgumentError(f"{needed_by}: {text}" if needed_by else text)
     return ()
 
 

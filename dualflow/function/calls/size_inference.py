@@ -41,6 +41,7 @@ from dualflow.graph.symbolic_size_ops import (
 )
 from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
+from dualflow.ops.equal_sizes import WITH_ROWS_OF
 from dualflow.ops.indexing import REPLACE, part_shape
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, Opaque, View
 from dualflow.ops.shapes import ENSURED
@@ -76,7 +77,7 @@ class SizeInference:
         ragged_stacks: the stacks of rows that differ in size, by the vector of their elements.
         iterates: whether it records the body of a loop.
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
-        op_name: the name of the op that is being recorded.
+        op_name: the name of the op that is being recorded; "" if it is no op of the user's.
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
         most: the upper bound of the size variables of arguments; None for none.
         decisions: decides comparisons that ops make of sizes.
@@ -141,7 +142,7 @@ class SizeInference:
                 if value in node.inputs and value not in recorded:
                     recorded[value] = self._input_like(recorded, later[value])
             with origin.recorded_as(node):
-                self.op_name = node.op.name
+                self.op_name = "" if node.op is WITH_ROWS_OF else node.op.name
                 try:
                     outputs = self.record_node(node, [recorded[v] for v in node.inputs])
                 except DualflowError as error:

@@ -14,19 +14,21 @@ from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.control.control_flow import without_gradient
 from dualflow.function.control.scan_loop import Tensors, scan_loop
-from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.checks import required
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.equal_sizes import with_rows_of
 from dualflow.ops.joining import concat, stack
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
-from dualflow.ops.shapes import ensure_shape, size
+from dualflow.ops.shapes import size
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
 
+_UNEQUAL: Final = "elems must have equal first sizes, but one has shape {1}, another {0}."
 _NO_ROWS: Final = "elems has no rows, so that there is no first value; give an initializer."
 
 
@@ -233,21 +235,16 @@ def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:
         shown = [x.shape[0] for x in tensors]
         raise InvalidArgumentError(f"elems must have equal first sizes, not {shown}.")
     length = lengths.pop() if lengths else None
-    return _with_equal_first_sizes(tensors, length), structure.unbatched(), length
+    return _with_equal_first_sizes(tensors), structure.unbatched(), length
 
 
-def _with_equal_first_sizes(tensors: Tensors, length: int | None) -> Tensors:
-    """The tensors, whose dynamic first sizes become ``length``, or that of the first tensor.
+def _with_equal_first_sizes(tensors: Tensors) -> Tensors:
+    """The tensors, whose dynamic first sizes become that of the first of static size, or of the first one.
 
-    A tensor of another size is an error at run time, since it does not have as many elements.
+    A tensor of another size is an error at run time.
     """
-    if len(tensors) == 1:
-        return tensors
-    if length is not None:
-        return [ensure_shape(x, [length, *x.shape[1:]]) if x.shape[0] is None else x for x in tensors]
-    first, *others = tensors
-    count = sizes_of(first, int64)[:1]
-    return [first, *[reshape(x, concat([count, sizes_of(x, int64)[1:]], 0)) for x in others]]
+    like = next((x for x in tensors if x.shape[0] is not None), tensors[0])
+    return [x if x is like or x.shape[0] is not None else with_rows_of(x, like, _UNEQUAL) for x in tensors]
 
 
 def _is_numbers(elems: Any) -> bool:

@@ -12,6 +12,7 @@ from dualflow.core.tree import flatten, unflatten
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.equal_sizes import with_rows_of
 from dualflow.ops.joining import stack
 from dualflow.ops.ragged.dense_rows import coordinates
 from dualflow.ops.ragged.ragged_rows import RaggedRows
@@ -38,7 +39,8 @@ def in_same_rows(tensors: Sequence[RaggedRows]) -> tuple[RaggedRows, list[Any]]:
     nested_splits: Sequence[Any] = first.nested_row_splits
     for x in others:
         conditions = _have_rows_of(x, first)
-        values.append(functools.reduce(_required, conditions, x.flat_values))
+        flat_values = with_rows_of(x.flat_values, first.flat_values, DIFFERENT_ROWS)
+        values.append(functools.reduce(_required, conditions, flat_values))
         nested_splits = [
             splits if static_value(same) is not None else _required(splits, same)
             for splits, same in zip(nested_splits, conditions, strict=True)

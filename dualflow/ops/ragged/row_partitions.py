@@ -15,6 +15,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.equal_sizes import with_rows_of
 from dualflow.ops.joining import concat
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.reduction import reduce_all, reduce_max
@@ -116,10 +117,8 @@ def have_same_rows(splits: Any, other: Any, message: str) -> Any:
     """Whether two partitions are the same, as a bool tensor.
 
     Raises:
-        InvalidArgumentError: with ``message``, if their static numbers of rows differ.
+        InvalidArgumentError: with ``message``, if their numbers of rows differ; dynamic ones at run time.
     """
     if not splits.shape.is_compatible_with(other.shape):
         raise InvalidArgumentError(message)
-    other = cast(other, splits.dtype)
-    sizes_match = equal(size_along(splits, 0), size_along(other, 0))
-    return reduce_all(equal(splits, required(other, sizes_match, message)))
+    return reduce_all(equal(splits, with_rows_of(cast(other, splits.dtype), splits, message)))

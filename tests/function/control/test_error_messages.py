@@ -76,7 +76,7 @@ CASES = {
             input_signature=[ROWS, ROWS],
         )(df.ones([4]), df.ones([3])),
         InvalidArgumentError,
-        "3 elements are not the 4 of the new shape",
+        r"equal first sizes, but one has shape \(4,\), another \(3,\)",
         "",
     ),
     "no first row": (

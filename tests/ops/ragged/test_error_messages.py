@@ -104,6 +104,11 @@ CASES = {
         InvalidArgumentError,
         "same row lengths",
     ),
+    "other numbers of rows in a function": (
+        lambda: df.function(lambda x, y: x + y, input_signature=[SPEC, SPEC])(OTHER, OTHER[:2]),
+        InvalidArgumentError,
+        "same row lengths",
+    ),
     "other numbers of rows": (lambda: X + OTHER[:2], InvalidArgumentError, "same row lengths"),
     "more axes": (lambda: X + df.ones([1, 3, 1]), InvalidArgumentError, "more axes"),
     "another width": (
