@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from dualflow.backends.llvm.entry import Entry, Unit
@@ -29,16 +29,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
         return
     node, unit = product.node, entry.unit
     unit.work_ns += unit.costs.product_ns * typical(product.multiplications)
-    products = ProductBatch(
-        node.output.spec.dtype.char,
-        product.shape,
-        product.batch,
-        product.matrices,
-        product.scale,
-        product.accumulate,
-        product.windows,
-        product.by_window,
-    )
+    products = _batch(product)
     if uses_own_gemm() and products.splits_whole_products(unit.threads):
         _emit_split_by_product(entry, products, node)
         return
@@ -58,6 +49,34 @@ def write_product(entry: Entry, product: Multiply) -> None:
             unit.routines.append(index + FUNCTION)
             if uses_own_gemm():
                 _set_routines(unit, products, parameters, index + FUNCTION + len(words) - len(parameters))
+
+
+def called_routines(product: Multiply, threads: int) -> Iterator[IrSource]:
+    """The modules that the step of a batch of products calls, if it calls the backend's own routine."""
+    if product.is_empty or not uses_own_gemm():
+        return
+    products = _batch(product)
+    if products.splits_whole_products(threads):
+        yield shared_batch.routine()
+        tables = [products.split_parameters(threads)[BatchField.TABLE :]]
+    else:
+        tables = [parameters for _, parameters in _own_gemm_calls(products, threads)]
+    for table in tables:
+        yield from products.gemm.routines(table).values()
+    yield products.gemm.source()
+
+
+def _batch(product: Multiply) -> ProductBatch:
+    return ProductBatch(
+        product.node.output.spec.dtype.char,
+        product.shape,
+        product.batch,
+        product.matrices,
+        product.scale,
+        product.accumulate,
+        product.windows,
+        product.by_window,
+    )
 
 
 def _set_routines(unit: Unit, products: ProductBatch, table: Sequence[int], index: int) -> None:

@@ -47,7 +47,14 @@ from dualflow.ops.op_kinds import CollectiveCall
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan, symbolic_shapes
-from dualflow.schedule.program_statements import CallRoutine, RunTasks, Statement, statements, walk_program
+from dualflow.schedule.program_statements import (
+    CallRoutine,
+    Multiply,
+    RunTasks,
+    Statement,
+    statements,
+    walk_program,
+)
 from dualflow.schedule.race_check import require_no_races
 from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
@@ -102,6 +109,7 @@ def write(
     unit = _unit(plan, MemoryBounds(plan, every_statement), options, begin, clock)
     if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
         unit.range_checks += unit.memory_bounds.check(program)
+    _begin_routines(unit, program)
     parts = _parts(unit, program)
     sized = _write_sizes(unit, parts, size_checks)
     entries = [part.entry for part in parts if part.entry is not None]
@@ -115,6 +123,15 @@ def write(
         workspace=unit.scratch.checked,
         depends_on_memory=unit.depends_on_memory,
     )
+
+
+def _begin_routines(unit: Unit, program: Sequence[Statement]) -> None:
+    """Start to compile the routines of all products, so that LLVM has work before the kernels are written."""
+    for statement in walk_program(program):
+        if isinstance(statement, Multiply):
+            called = imported("dualflow.backends.llvm.product_calls").called_routines
+            for source in called(statement, unit.threads):
+                unit.compile_in_background(source)
 
 
 class _SizeChecks(NamedTuple):
