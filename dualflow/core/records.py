@@ -245,7 +245,11 @@ def _tuple_constructor(owner: Any) -> Callable[..., Any]:
 
 
 def _instantiated(
-    template: CodeType, parameters: tuple[str, ...], scope: dict[str, Any], defaults: Iterable[Any], owner: Any
+    template: CodeType,
+    parameters: tuple[str, ...],
+    scope: dict[str, Any],
+    defaults: Iterable[Any],
+    owner: Any,
 ) -> FunctionType:
     """A method of ``owner`` with the code of ``template``: renaming parameters is faster than compiling."""
     qualname = f"{owner.__qualname__}.{template.co_name}"

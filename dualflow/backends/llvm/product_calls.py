@@ -11,6 +11,7 @@ from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.product.product import ProductBatch, blas_function, blas_symbols
 from dualflow.backends.llvm.product.shared_batch import BatchField
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import FUNCTION, StepKind
 from dualflow.graph.ir import Node
 from dualflow.schedule.program_statements import Multiply

@@ -202,8 +202,9 @@ def _distrust(directory: str) -> str:
     if not hasattr(os, "geteuid"):
         return ""
     try:
-        link, target = os.lstat(directory), os.stat(directory)
-        parent = os.stat(os.path.dirname(os.path.realpath(directory)))
+        link = os.lstat(directory)
+        target = os.stat(directory) if stat.S_ISLNK(link.st_mode) else link
+        parent = os.stat(os.path.join(directory, os.pardir))  # of the target
     except OSError:
         return ""  # reading and writing handle this
     user = os.geteuid()

@@ -22,8 +22,10 @@ from dualflow.backends.llvm.runtime.parallel_compile import (
     ObjectCode,
     threads_for,
 )
+from dualflow.backends.runtime import object_cache
 
 SWITCH_SECONDS: Final = 3e-4
+
 
 @contextlib.contextmanager
 def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[CompileQueue]:
@@ -31,7 +33,11 @@ def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[Compil
 
     Its results raise InternalError for text that LLVM rejects.
     """
-    with llvm_lock(), _frequent_switches(), CompileQueue(lambda: _compiler(vector_bits), threads_for(threads)) as queue:
+    with (
+        llvm_lock(),
+        _frequent_switches(),
+        CompileQueue(lambda: _compiler(vector_bits), threads_for(threads)) as queue,
+    ):
         yield queue
 
 
@@ -39,7 +45,7 @@ def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[Compil
 def _frequent_switches() -> Iterator[None]:
     """A block in which a thread waits for Python's lock at most :data:`SWITCH_SECONDS`, not 5 ms.
 
-    A compiling thread needs the lock for a moment between two modules, while this one runs Python all the time.
+    A compiling thread needs the lock for a moment between two modules, while this one always runs Python.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))
@@ -58,11 +64,16 @@ def _compiler(vector_bits: int) -> AbstractContextManager[Compile]:
 
 
 class BackgroundCompilation:
-    """A context that compiles sources while others are emitted; skips those that are in the cache."""
+    """A context that compiles sources while others are emitted; skips those that are in the cache.
+
+    Attributes:
+        absent: the keys of the sources that it compiles.
+    """
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
-        self._sources: dict[IrSource, bool] = {}
+        self._begun: set[IrSource] = set()
+        self.absent: dict[IrSource, str] = {}
         self._compilation: CompileQueue | None = None
         self._objects: dict[IrSource, ObjectCode] = {}
 
@@ -74,10 +85,12 @@ class BackgroundCompilation:
 
     def begin(self, source: IrSource) -> None:
         """Start to compile a source, unless it was added before or is in the cache."""
-        if source in self._sources:
+        if source in self._begun:
             return
-        self._sources[source] = missing = not jit.is_on_disk(source.text)
-        if missing:
+        self._begun.add(source)
+        key = jit.source_key(source)
+        if not object_cache.has(key):
+            self.absent[source] = key
             if self._compilation is None:
                 self._compilation = self._stack.enter_context(compilation(target.vector_bits()))
             self._compilation.add(source.text)
@@ -88,6 +101,5 @@ class BackgroundCompilation:
         Raises InternalError for text that LLVM rejects.
         """
         if self._compilation is not None and not self._objects:
-            sources = [source for source, missing in self._sources.items() if missing]
-            self._objects.update(zip(sources, self._compilation.results(), strict=True))
+            self._objects.update(zip(self.absent, self._compilation.results(), strict=True))
         return self._objects

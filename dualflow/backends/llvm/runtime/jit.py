@@ -54,6 +54,11 @@ class CompileReport(NamedTuple):
 class Compilation(Protocol):
     """A compilation that is under way."""
 
+    @property
+    def absent(self) -> Mapping[IrSource, str]:
+        """The keys of its sources, none of which was in the cache."""
+        ...
+
     def results(self) -> Mapping[IrSource, ObjectCode]:
         """Its objects, when it has ended. Raises InternalError for text that LLVM rejects."""
 
@@ -147,14 +152,18 @@ def compile_sources(
     Each source is an entry of the cache, shared by all graphs. Their merged object is an entry too: the next
     process reads and links one object for all of them. ``background`` is already compiling some of them.
     """
-    keys = [_key(source.text) for source in sources]
+    absent = {} if background is None else background.absent
+    keys = [absent.get(source) or source_key(source) for source in sources]
     key = _merged_key(keys)
     stored = object_cache.load(key)
     if stored is not None:
         # An intact entry that is no object for this process is compiled again, not passed to LLVM's linker.
         with contextlib.suppress(InternalError, UnsupportedObject):
             return _linked(sources, key, [stored], None, symbols)
-    parts = [object_cache.load(k) if len(keys) > 1 else None for k in keys]
+    is_looked_up = [len(keys) > 1 and source not in absent for source in sources]
+    parts = [
+        object_cache.load(k) if looked_up else None for k, looked_up in zip(keys, is_looked_up, strict=True)
+    ]
     object_codes = {
         i: code for i, code in enumerate(parts) if code is not None and _is_sound(code, sources[i])
     }
@@ -178,9 +187,9 @@ def compile_sources(
     return _linked(sources, key, merged, compiled, symbols, merge_failure)
 
 
-def is_on_disk(text: str) -> bool:
-    """Whether the cache has the object of a module, which may be damaged."""
-    return object_cache.has(_key(text))
+def source_key(source: IrSource) -> str:
+    """The key of the object of a module in the cache."""
+    return _key(source.text)
 
 
 def is_stored(library: Library) -> bool:
@@ -227,7 +236,7 @@ def store_merged(sources: Sequence[IrSource]) -> str | None:
 
     None if an object is not in the cache, or they can't be merged.
     """
-    keys = [_key(source.text) for source in sources]
+    keys = [source_key(source) for source in sources]
     key = _merged_key(keys)
     if object_cache.has(key):
         return key
