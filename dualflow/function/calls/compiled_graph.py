@@ -35,7 +35,7 @@ from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.built_program import built_program
-from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
+from dualflow.function.calls.call_form import REFUSED, CallForm
 from dualflow.function.calls.checked_call import checked_call, read_only_call
 from dualflow.function.calls.compile_log import log_compile
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
@@ -280,7 +280,8 @@ class CompiledGraph:
             with collection_paused():
                 plan = self._guarded_budget(sized) if self._requested.memory_budget is not None else None
                 optimise = partial(self._optimise, sized) if plan is None else lambda: plan.graph
-                return SymbolicProgram(built_program(sized, self.options, optimise), plan)
+                executable = built_program(sized, self.options, optimise)
+                return SymbolicProgram(executable, plan, guards_of(sized if plan is None else plan.graph))
         except (UndecidedSize, InvalidArgumentError):
             return None  # InvalidArgumentError: sizes whose expressions differ are equal by a guard
         except ResourceExhaustedError:
@@ -427,15 +428,14 @@ class CompiledGraph:
         return self._fast_paths.find(form, self._new_fast_path)
 
     def _new_fast_path(self, form: CallForm | None, early: bool) -> Callable[..., Any]:
-        if early and self._sizes_vary:
-            return refuse  # a program from the disk would have to be planned to read the guards of its sizes
         finish = self.finish_failed_call
         if not early and (call := c_call(self.executable, form, self._packer, finish)) is not None:
             return call
         # with dynamic sizes an error goes through ``check_shapes``, which ``execute`` calls
         reads = self.only_reads and not self._sizes_vary
         run = read_only_call(self.executable, self.sources.captured, self._pack) if reads else self.execute
-        guards = guards_of(self.optimised) if self._sizes_vary else NO_GUARDS
+        program = self._symbolic_program if self._sizes_vary else None
+        guards = NO_GUARDS if program is None else program.guards
         return checked_call(self.executable.inputs.arguments, form, run, guards)
 
     def finish_failed_call(

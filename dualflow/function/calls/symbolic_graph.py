@@ -36,10 +36,12 @@ class SymbolicProgram(NamedTuple):
     Attributes:
         executable: the compiled graph.
         rematerialised: the graph within the memory budget; None without one.
+        guards: the comparisons of sizes that have one outcome in all calls of the program.
     """
 
     executable: Compiled
     rematerialised: WithinBudget | None
+    guards: SizeGuards
 
 
 def with_symbolic_sizes(

@@ -304,3 +304,35 @@ def test_the_c_fast_call_is_used_once_a_process_has_made_many_calls(tmp_path):
     for _ in range(2):  # whether its code is on disk
         third, later = map(int, run_forked(["-c", COUNTED], env=environment).stdout.split())
         assert later < 10 < third
+
+
+EARLY_SIZES = """
+import dualflow as df
+import numpy as np
+
+
+def ones(n):
+    return df.constant(np.ones(n, np.float32))
+
+
+f = df.function(lambda x, y: df.reduce_sum(x * y) / x.shape[0])
+results = [f(ones(n), ones(m)).numpy() for n, m in [(3, 3), (4, 4), (5, 5), (300, 300), (6, 6)]]
+bound = []
+bind = f._signature.bind
+f._signature.bind = lambda *args: bound.append(args) or bind(*args)
+results.append(f(ones(7), ones(7)).numpy())
+print(results == [1.0] * 6, len(bound))
+try:
+    f(ones(7), ones(8))
+except ValueError as error:
+    print(type(error).__name__)
+results = [f(ones(n), ones(1)).numpy() for n in (8, 1, 400)]
+print(results == [1.0] * 3)
+"""
+
+
+def test_the_first_calls_of_a_process_bind_no_arguments_for_a_new_size(tmp_path):
+    environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path)}
+    for _ in range(2):  # whether the programs are on disk
+        lines = run_forked(["-c", EARLY_SIZES], env=environment).stdout.split("\n")
+        assert lines[:3] == ["True 0", "InvalidArgumentError", "True"]
