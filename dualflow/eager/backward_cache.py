@@ -32,7 +32,7 @@ _MAX_RECORDS: Final = 2048
 """The number of records of the longest tape that has a program."""
 _MAX_STRUCTURES: Final = 256
 _MAX_STEPS: Final = 1 << 16
-"""The number of steps of all programs, of half a kilobyte each."""
+"""The number of steps of all programs, of a kilobyte each."""
 _NO_PROGRAM: Final = object()
 """The entry of a structure whose backward pass can't be traced."""
 _programs: Final[dict[Hashable, Any]] = {}
@@ -236,12 +236,10 @@ def _traced(eager_pass: _Pass, records: Records, targets: Sequence[Any], groups:
 def _replayed(program: BackwardProgram, operands: list[EagerTensor]) -> list[Any]:
     """The gradients that a program computes of the operands, which it releases after their last use."""
     tensors: dict[int | None, Any] = {None: None}
-    for operand in program.returned:
-        tensors[operand] = operands[program.operands[operand]]
-    arrays: list[Any] = [operands[n]._array for n in program.operands]
+    tensors |= {slot: operands[operand] for slot, operand in program.returned}
+    arrays = [operands[n]._array for n in program.operands]
     operands.clear()
-    program.run(arrays)
-    for slot in program.results:
-        if slot is not None and slot not in tensors:
-            tensors[slot] = wrap(arrays[slot])
+    for slot, array in zip(program.results, program.run(arrays), strict=True):
+        if slot not in tensors:
+            tensors[slot] = wrap(array)
     return [tensors[slot] for slot in program.results]

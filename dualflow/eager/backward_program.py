@@ -1,4 +1,4 @@
-"""Backward programs: the NumPy kernels of a backward pass in order, on numbered arrays.
+"""Backward programs: the NumPy kernels of a backward pass in order, as one function of arrays.
 
 A backward pass is traced once, on tensors without values. A gradient rule that reads a value, or runs an op
 that has an effect, ends the trace; such passes have no program. So a program depends on nothing but ops,
@@ -14,20 +14,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.convert import Array, as_result
+from dualflow.core.convert import Array
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.numpy_warnings import quiet
 from dualflow.core.records import NamedTuple, compared_fields, dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.backward_source import (
+    FIRST_LINE,
+    BackwardFunction,
+    BackwardStep,
+    Returns,
+    function_of,
+    slot,
+)
 from dualflow.eager.engine import EAGER, explain
 from dualflow.eager.tensor import EagerTensor, interned_shape, wrap
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import COMPILED_ABOVE, REGISTRY, Op
 
-_ndarray: Final = np.ndarray
 _OPS: Final = "dualflow.ops."
 """The modules whose functions and classes, as attributes, are rules without state."""
 _PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})
@@ -94,39 +101,6 @@ class UnknownTensor(EagerTensor):
         raise NoProgramError
 
 
-class BackwardStep(NamedTuple):
-    """One kernel of a program.
-
-    Attributes:
-        kernel: the kernel with its attributes.
-        first: the slot of its first operand.
-        second: that of its second operand; ``_ONE`` if it has one operand, ``_GENERAL`` if it has none, more
-            than two, or several results.
-        output: the slot of its first result, which may be that of an operand.
-        released: the slots of arrays that no later step reads, but for those that its results replace.
-        inputs: the slots of all operands.
-        outputs: the slots of all results.
-        single: whether its result is one array, no tuple of arrays.
-        op: the op, for error messages; None if its engine writes them.
-        attrs: the attributes of the op.
-    """
-
-    kernel: Callable[..., Any]
-    first: int
-    second: int
-    output: int
-    released: tuple[int, ...]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    single: bool
-    op: Op | None
-    attrs: dict[str, Any]
-
-
-_ONE: Final = -1
-_GENERAL: Final = -2
-
-
 @dataclass(frozen=True, slots=True)
 class BackwardProgram:
     """The kernels of a backward pass.
@@ -136,53 +110,40 @@ class BackwardProgram:
     Attributes:
         steps: the kernels in order.
         operands: the positions of the operands that a step reads, or which are results; they are in the first
-            slots.
-        initial: what is in the other slots at first: the constants that rules create, then None.
-        returned: the slots of operands that are results.
+            slots, and the constants that rules create in the next.
+        returned: the operands that are results: the slot and the position of each.
         results: the slot of the gradient of each source; None for a source without one.
+        function: the steps as a function.
         large: whether a step has a large operand, and runs on the engine, which may have a compiled kernel.
     """
 
     steps: tuple[BackwardStep, ...]
     operands: tuple[int, ...]
-    initial: tuple[Array | None, ...]
-    returned: tuple[int, ...]
+    returned: tuple[tuple[int, int], ...]
     results: tuple[int | None, ...]
+    function: BackwardFunction
     large: bool
 
-    def run(self, arrays: list[Any]) -> None:
-        """Run the steps; ``arrays`` has the operands, and then the results in their slots.
+    def run(self, arrays: list[Any]) -> tuple[Any, ...]:
+        """The arrays of ``results``; None for a source without a gradient.
 
-        Arrays are released after their last use.
+        ``arrays`` has those of the operands, which are released after their last use.
         """
-        arrays += self.initial
-        if self.large:
-            self._run(arrays)
-        else:
-            quiet().run(self._run, arrays)
-
-    def _run(self, arrays: list[Any]) -> None:
-        step = None
         try:
-            for step in self.steps:
-                kernel, first, second, output, released, inputs, outputs, single, _, _ = step
-                if second >= 0:
-                    result = kernel(arrays[first], arrays[second])
-                elif second == _ONE:
-                    result = kernel(arrays[first])
-                else:
-                    result = kernel(*[arrays[i] for i in inputs])
-                    if not single:
-                        for slot, part in zip(outputs, result, strict=True):
-                            arrays[slot] = as_result(part)
-                        result = arrays[output]
-                arrays[output] = result if type(result) is _ndarray else as_result(result)
-                for slot in released:
-                    arrays[slot] = None
+            return self.function(arrays) if self.large else quiet().run(self.function, arrays)
         except Exception as error:
-            if step is not None and step.op is not None:
-                explain(error, step.op, tuple([wrap(arrays[i]) for i in step.inputs]), step.attrs)
+            self._explain(error)
             raise
+
+    def _explain(self, error: Exception) -> None:
+        """Raise the error of the op whose kernel has failed, as the eager engine does."""
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code is not self.function.__code__:
+            frames = frames.tb_next
+        step = None if frames is None else self.steps[frames.tb_lineno - FIRST_LINE]
+        if frames is not None and step is not None and step.op is not None:
+            variables = {**self.function.__globals__, **frames.tb_frame.f_locals}
+            explain(error, step.op, tuple([wrap(variables[slot(n)]) for n in step.inputs]), step.attrs)
 
 
 class BackwardTrace(Engine):
@@ -211,10 +172,12 @@ class BackwardTrace(Engine):
             raise NoProgramError
         numbers = tuple([self._number(x) for x in inputs])
         outputs = tuple([self._tensor(spec) for spec in op.specs([x.spec for x in inputs], attrs)])
-        single = op.outputs == 1
         large = type(op.kind) is not View and any(x.spec.size > op.compiled_above for x in inputs)
-        self._steps.append(_TracedStep(op, numbers, tuple([y.number for y in outputs]), single, attrs, large))
-        return outputs[0] if single else outputs
+        returns = _returns(op, outputs[0])
+        self._steps.append(
+            _TracedStep(op, numbers, tuple([y.number for y in outputs]), returns, attrs, large)
+        )
+        return outputs if returns is Returns.SEVERAL else outputs[0]
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
         first, first_number = len(self._steps), self._count
@@ -224,7 +187,7 @@ class BackwardTrace(Engine):
                 raise NoProgramError
             del self._steps[first:]
             numbers = (self._number(x),)
-            self._steps.append(_TracedStep(rule, numbers, (result.number,), True, attrs, True))
+            self._steps.append(_TracedStep(rule, numbers, (result.number,), Returns.ARRAY, attrs, True))
         return result
 
     def generated(
@@ -245,22 +208,17 @@ class BackwardTrace(Engine):
             raise NoProgramError
         reads = {n for s in self._steps for n in s.inputs}
         operands = [x.number for x in self.operands if x.number in reads or x.number in results]
-        constants = [number for number, _ in self._constants.values()]
+        constants = {number: tensor._array for number, tensor in self._constants.values()}
         slots = _Slots([*operands, *constants])
         large = any(s.large for s in self._steps)
         steps = [
             _step(s, slots, dead, large)
             for s, dead in zip(self._steps, self._dead({*results, *constants}), strict=True)
         ]
-        initial = [tensor._array for _, tensor in self._constants.values()]
-        return BackwardProgram(
-            tuple(steps),
-            tuple(operands),
-            (*initial, *[None] * (slots.count - len(operands) - len(initial))),
-            tuple([slots.of[n] for n in operands if n in results]),
-            tuple([None if n is None else slots.of[n] for n in results]),
-            large,
-        )
+        slots_of_results = tuple([None if n is None else slots.of[n] for n in results])
+        function = function_of(steps, len(operands), list(constants.values()), slots_of_results)
+        returned = tuple([(slots.of[n], n) for n in operands if n in results])
+        return BackwardProgram(tuple(steps), tuple(operands), returned, slots_of_results, function, large)
 
     def _dead(self, kept: set[int | None]) -> list[list[int]]:
         """For each step the numbers that no later one reads; the next step has those of unread results."""
@@ -300,7 +258,7 @@ class _TracedStep(NamedTuple):
         what: the op or function.
         inputs: the numbers of its operands.
         outputs: the numbers of its results.
-        single: whether its result is no tuple.
+        returns: what its kernel returns.
         attrs: its attributes.
         large: whether an input is large enough for a compiled kernel.
     """
@@ -308,9 +266,16 @@ class _TracedStep(NamedTuple):
     what: Op | Callable[..., Any]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    single: bool
+    returns: Returns
     attrs: dict[str, Any]
     large: bool
+
+
+def _returns(op: Op, output: UnknownTensor) -> Returns:
+    """What the kernel of an op returns, whose first result is ``output``."""
+    if op.outputs != 1:
+        return Returns.SEVERAL
+    return Returns.ARRAY if output.ndim else Returns.SCALAR
 
 
 def spec_of(shape: tuple[int, ...], dtype: DType) -> TensorSpec:
@@ -348,20 +313,15 @@ class _Slots:
 
 def _step(traced: _TracedStep, slots: _Slots, dead: Sequence[int], large: bool) -> BackwardStep:
     """The step with its slots; in a ``large`` program each step has a context of its own."""
-    what, numbers, results, single, attrs, on_engine = traced
+    what, numbers, results, returns, attrs, on_engine = traced
     op = None if on_engine or not isinstance(what, Op) else what
-    kernel: Callable[..., Any]
-    if op is None:
-        kernel = partial(_on_engine, what, attrs)
-    else:
-        kernel = partial(op.kernel, **attrs) if attrs else op.kernel
-        if large:
-            kernel = partial(_quietly, kernel)
+    kernel: Callable[..., Any] = partial(_on_engine, what, attrs) if op is None else op.kernel
+    if large and op is not None:
+        kernel = partial(_quietly, kernel)
     inputs = tuple([slots.of[n] for n in numbers])
     released = tuple(slots.take(results, dead))
     outputs = tuple([slots.of[n] for n in results])
-    first, second = (*inputs, _ONE, _ONE)[:2] if single and 0 < len(inputs) < 3 else (_GENERAL, _GENERAL)
-    return BackwardStep(kernel, first, second, outputs[0], released, inputs, outputs, single, op, attrs)
+    return BackwardStep(kernel, {} if op is None else attrs, inputs, outputs, released, returns, op)
 
 
 def _on_engine(what: Op | Callable[..., Any], attrs: dict[str, Any], *arrays: Array) -> Any:
@@ -374,5 +334,5 @@ def _on_engine(what: Op | Callable[..., Any], attrs: dict[str, Any], *arrays: Ar
     return [y._array for y in result] if type(result) is tuple else result._array
 
 
-def _quietly(kernel: Callable[..., Any], *arrays: Array) -> Any:
-    return quiet().run(kernel, *arrays)
+def _quietly(kernel: Callable[..., Any], *arrays: Array, **attrs: Any) -> Any:
+    return quiet().run(kernel, *arrays, **attrs)
