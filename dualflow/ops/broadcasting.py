@@ -176,20 +176,12 @@ def _sum_infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSp
     return TensorSpec.of(reduced(x.shape, axis, keepdims), x.dtype)
 
 
-def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    if x.dtype.kind == "b":
-        raise DTypeError(
-            "reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero."
-        )
-    return total(x, axis, keepdims)
-
-
 REDUCE_SUM = register(
     Op(
         name="reduce_sum",
         doc="""The sum over the given axes.""",
         infer=_sum_infer,
-        kernel=_sum,
+        kernel=total,
         kind=Reduce(
             start=lambda m, dtype: (m.cast(0, dtype),),
             step=lambda m, acc, x, index: (acc[0] + x,),

@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
     """The number of elements that a reduction of ``x`` joins; a tensor if it is known at run time only."""
     count: Any = 1
-    for a, size in enumerate(shape_of(x)):
-        if a in axes:
+    sizes = shape_of(x)
+    for a in axes:
+        size = sizes[a]
+        if type(size) is int:
+            count *= size
+        else:
             count = count * (cast(shape(x)[a], dtype) if size is None else operand(size, dtype))
     return count
 

@@ -12,8 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.core.errors import DTypeError
+
 _add_reduce: Callable[..., Any] = np.add.reduce
 _HALF = "e"
+_OTHERS = "e?"
+"""The characters of the dtypes that NumPy's sum of the same dtype doesn't suit."""
 _SINGLE = np.dtype(np.float32)
 _MAX_SEQUENTIAL = 256
 """The number of elements up to which a plain sequential sum is used."""
@@ -34,13 +38,8 @@ def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     float16 is added in float32, and rounded once.
     """
     dtype = x.dtype
-    if dtype.char == _HALF:
-        sums = (
-            _in_blocks(x, axis, keepdims)
-            if x.size > _MAX_SEQUENTIAL
-            else _add_reduce(x, axis, _SINGLE, None, keepdims)
-        )
-        return sums.astype(dtype)
+    if dtype.char in _OTHERS:
+        return _total_of_others(x, axis, keepdims)
     if x.size <= _MAX_SEQUENTIAL:
         return _add_reduce(x, axis, dtype, None, keepdims)
     shape = x.shape
@@ -51,6 +50,21 @@ def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     ):
         return _add_reduce(x, axis, dtype, None, keepdims)
     return _in_blocks(x, axis, keepdims)
+
+
+def _total_of_others(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum of float16.
+
+    Raises:
+        DTypeError: ``x`` holds bools, of which NumPy returns the disjunction.
+    """
+    if x.dtype.char != _HALF:
+        raise DTypeError(
+            "reduce_sum takes numbers, not bools; count the true ones with df.math.count_nonzero."
+        )
+    if x.size <= _MAX_SEQUENTIAL:
+        return _add_reduce(x, axis, _SINGLE, None, keepdims).astype(x.dtype)
+    return _in_blocks(x, axis, keepdims).astype(x.dtype)
 
 
 def _in_blocks(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
