@@ -21,6 +21,8 @@ Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
 
 _PLAIN: Final = frozenset({int, NoneType})
 """The types of sizes that a shape keeps as they are."""
+_SEQUENCES: Final = list, tuple
+"""The types of sequences of sizes that a shape may be equal to."""
 
 
 class Shape(tuple[Dim, ...]):
@@ -38,7 +40,7 @@ class Shape(tuple[Dim, ...]):
     def __new__(cls, dims: Iterable[Dim] | SupportsIndex | None = ()) -> Shape:
         if dims is None or isinstance(dims, _UnknownRank):
             return UNKNOWN_RANK
-        sizes = tuple(dims) if isinstance(dims, Iterable) else (operator.index(dims),)
+        sizes = tuple(dims) if type(dims) is tuple or isinstance(dims, Iterable) else (operator.index(dims),)
         if not _PLAIN.issuperset(map(type, sizes)):  # NumPy's integers have a limit, sizes have none
             sizes = tuple([int(d) if isinstance(d, np.integer) else d for d in sizes])
         return super().__new__(cls, sizes)
@@ -58,7 +60,7 @@ class Shape(tuple[Dim, ...]):
     @property
     def is_static(self) -> bool:
         """Whether every size is known."""
-        return None not in self
+        return NoneType not in map(type, self)
 
     def as_list(self) -> list[Dim]:
         return list(self)
@@ -164,13 +166,14 @@ class Shape(tuple[Dim, ...]):
             raise InvalidArgumentError(f"Shape {self} is not fully defined; give each size.")
 
     def __eq__(self, other: object) -> bool:
-        return tuple.__eq__(self, tuple(other)) if isinstance(other, list | tuple) else NotImplemented
+        if self is other:
+            return True
+        return tuple.__eq__(self, tuple(other)) if isinstance(other, _SEQUENCES) else NotImplemented
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __hash__(self) -> int:
-        return tuple.__hash__(self)
+    __hash__ = tuple.__hash__
 
     def __getitem__(self, key: Any) -> Any:
         item = tuple.__getitem__(self, key)
@@ -338,7 +341,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
     (3, 4)
     """
     first = shapes[0]
-    if all(s == first for s in shapes):
+    if shapes.count(first) == len(shapes):
         return first
     rank = max(map(len, shapes))
     return Shape(

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType, DTypeLike, as_dtype, float32
-from dualflow.core.shape import UNKNOWN_RANK, Shape, Sizes, as_shape
+from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape, Sizes, as_shape
 from dualflow.core.trace_type import TraceType
 from dualflow.core.tracebacks import entry
 from dualflow.core.type_spec import TypeSpec
@@ -43,9 +43,12 @@ class TensorSpec(DenseSpec):
     TensorSpec(shape=(None, 3), dtype=tf.int64, name='ids')
     """
 
-    __slots__ = ("dtype", "name", "shape")
+    __slots__ = ("_hash", "_num_elements", "dtype", "name", "shape")
     value_type = AbstractTensor
     __tree__ = None  # type: ignore[assignment]  # a leaf
+    # computed at the first use
+    _hash: int
+    _num_elements: Dim
 
     @entry
     def __init__(self, shape: Sizes, dtype: DTypeLike = float32, name: str | None = None) -> None:
@@ -75,9 +78,18 @@ class TensorSpec(DenseSpec):
         return self.shape.rank
 
     @property
+    def num_elements(self) -> Dim:
+        """The number of elements; None if a size is unknown."""
+        try:
+            return self._num_elements
+        except AttributeError:
+            self._num_elements = self.shape.num_elements()
+            return self._num_elements
+
+    @property
     def size(self) -> int:
         """The number of elements; every size must be known."""
-        count = self.shape.num_elements()
+        count = self.num_elements
         assert count is not None, f"{self} has no static size"
         return count
 
@@ -131,10 +143,16 @@ class TensorSpec(DenseSpec):
         return components
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, TensorSpec) and self.dtype is other.dtype and self.shape == other.shape
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash((self.shape, self.dtype))
+            return self._hash
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape!r}, dtype={self.dtype!r}, name={self.name!r})"

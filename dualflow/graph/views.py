@@ -48,7 +48,7 @@ def is_scalar_literal(value: Value) -> bool:
         return False
     if isinstance(node.op.kind, SizeVector):
         return isinstance(node.attrs["values"][0], SizeScalar)
-    return isinstance(node.op.kind, Literal) and node.output.spec.shape.num_elements() == 1
+    return isinstance(node.op.kind, Literal) and node.output.spec.num_elements == 1
 
 
 def is_generated(value: Value) -> bool:

@@ -125,7 +125,7 @@ def _picked(node: Node) -> TensorSpec | None:
 
 
 def _size(spec: TensorSpec, number_of: NumberOf) -> int:
-    count = spec.shape.num_elements()
+    count = spec.num_elements
     return 0 if count is None else number_of(count)
 
 

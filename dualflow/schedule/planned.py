@@ -242,10 +242,12 @@ def symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
 
     Stacks whose length is the trip count of a while loop are left out: they grow.
     """
-    specs = list(plan.arguments)
+    specs = {id(spec): spec for spec in plan.arguments}  # many values share one
     for call in plan.walk():
         body = body_of(call.node)
-        nodes = [call.node, *(() if body is None else body.nodes)]
-        specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
-    shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs if spec.shape.is_static]
-    return dict.fromkeys(shape for shape in shapes if not is_static(shape))
+        for node in (call.node, *(() if body is None else body.nodes)):
+            specs.update([(id(value.spec), value.spec) for value in (*node.inputs, *node.outputs)])
+    shapes = [
+        tuple([d for d in spec.shape if d is not None]) for spec in specs.values() if spec.shape.is_static
+    ]
+    return dict.fromkeys([shape for shape in shapes if not is_static(shape)])

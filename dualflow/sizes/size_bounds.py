@@ -1,12 +1,41 @@
-"""The bounds of functions of sizes, from those of their operands: interval arithmetic."""
+"""The bounds of polynomials and functions of sizes, from those of their operands: interval arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dualflow.sizes.polynomials import Terms
 
 Bounds = tuple[int | None, int | None]
 """The lower and the upper bound of a size; None where there is none."""
+
+
+def polynomial_bounds(terms: Terms) -> Bounds:
+    """The bounds of a polynomial, from those of its factors."""
+    lower: int | None = 0
+    upper: int | None = 0
+    for monomial, coefficient in terms.items():
+        low, high = _monomial_bounds(monomial)
+        low, high = (low, high) if coefficient > 0 else (high, low)
+        lower = None if lower is None or low is None else lower + coefficient * low
+        upper = None if upper is None or high is None else upper + coefficient * high
+    return lower, upper
+
+
+def _monomial_bounds(monomial: Sequence[Any]) -> Bounds:
+    if not monomial:
+        return 1, 1
+    if len(monomial) == 1:
+        bounds: Bounds = monomial[0].bounds
+        return bounds
+    factor_bounds: list[Bounds] = [factor.bounds for factor in monomial]
+    if any(low is None or low < 0 for low, _ in factor_bounds):
+        return None, None
+    highs = [high for _, high in factor_bounds if high is not None]
+    lower = math.prod(low for low, _ in factor_bounds if low is not None)
+    return lower, math.prod(highs) if len(highs) == len(factor_bounds) else None
 
 
 def _largest_bounds(x: Bounds, y: Bounds) -> Bounds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from typing import Final
 
 from dualflow.sizes.symbolic_sizes import (
     SizeFactor,
@@ -13,6 +14,8 @@ from dualflow.sizes.symbolic_sizes import (
     size_function,
     size_variables,
 )
+
+_EXTREMES: Final = frozenset({"largest", "smallest"})
 
 
 class _Symbolic:
@@ -175,7 +178,9 @@ def is_at_most(x: int, y: int) -> bool:
     """Whether bounds show that ``x <= y`` for all sizes; of maxima and minima, by those of their operands."""
     if type(x) is int and type(y) is int:
         return x <= y
-    return _is_never_less(y, x) or _operands_show_at_most(x, y)
+    if _is_never_less(y, x):
+        return True
+    return (_has_extremes(x) or _has_extremes(y)) and _operands_show_at_most(x, y)
 
 
 def _is_never_less(x: int, y: int) -> bool:
@@ -209,11 +214,12 @@ def _extreme(kind: str, x: int, y: int) -> int:
     if type(x) is int and type(y) is int:
         return max(x, y) if kind == "largest" else min(x, y)
     least, most = bounds(x - y)
-    if (most is not None and most <= 0) or _operands_show_at_most(x, y):
+    has_extremes = _has_extremes(x) or _has_extremes(y)
+    if (most is not None and most <= 0) or (has_extremes and _operands_show_at_most(x, y)):
         return y if kind == "largest" else x
-    if (least is not None and least >= 0) or _operands_show_at_most(y, x):
+    if (least is not None and least >= 0) or (has_extremes and _operands_show_at_most(y, x)):
         return x if kind == "largest" else y
-    for whole, other in ((x, y), (y, x)):
+    for whole, other in ((x, y), (y, x)) if has_extremes else ():
         extremes = _extremes(kind, whole)
         if len(extremes) == 1:
             remaining = whole - extremes[0]
@@ -224,6 +230,11 @@ def _extreme(kind: str, x: int, y: int) -> int:
                 if is_at_most(smaller, larger):  # max(max(n, 1) - 2, 0) is max(n - 2, 0)
                     return _extreme(kind, kept + remaining, other)
     return size_function(kind, *sorted((x, y), key=repr))
+
+
+def _has_extremes(size: int) -> bool:
+    """Whether a maximum or minimum is a factor in ``size``."""
+    return isinstance(size, SymInt) and not _EXTREMES.isdisjoint([f.kind for m in size.terms for f in m])
 
 
 def _extremes(kind: str, size: int) -> list[SymInt]:

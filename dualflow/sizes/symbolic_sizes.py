@@ -13,15 +13,14 @@ Expressions share operands, and are deep: no function walks them as trees, or re
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from dualflow.core.digest import digest
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.sizes.polynomials import Terms, divided, product
-from dualflow.sizes.size_bounds import FUNCTION_BOUNDS, Bounds
+from dualflow.sizes.size_bounds import FUNCTION_BOUNDS, Bounds, polynomial_bounds
 from dualflow.sizes.size_maths import NUMBERS, SizeMaths
 
 TYPICAL: Final = 1024
@@ -123,6 +122,20 @@ else:
     _Size = object
 
 
+def _operator(name: str, function: Callable[[SymInt, int], int]) -> Callable[[SymInt, int], int]:
+    """The operator of :class:`SymInt` that computes ``function`` once for each pair of operands."""
+
+    def operator(self: SymInt, other: int) -> Any:
+        if type(other) is not int and not isinstance(other, SymInt):
+            return NotImplemented
+        result = self.results.get((name, other))
+        if result is None:
+            result = self.results[name, other] = function(self, other)
+        return result
+
+    return operator
+
+
 class SymInt(_Size):
     """A symbolic integer: an expression over size variables, made by :func:`size_variable` and arithmetic.
 
@@ -133,50 +146,35 @@ class SymInt(_Size):
     True
     """
 
-    __slots__ = ("_bounds", "_hash", "_ordered", "_text", "_typical", "_variables", "terms")
+    __slots__ = ("_bounds", "_hash", "_ordered", "_text", "_variables", "results", "terms")
 
     terms: Terms
+    results: dict[tuple[str, int], int]
+    """The results of functions of this size and a second operand, by the function's name and the operand."""
     # computed at the first use
     _bounds: Bounds
     _hash: int
     _ordered: list[tuple[tuple[SizeFactor, ...], int]]
     _text: str
-    _typical: tuple[int, int]
     _variables: frozenset[SizeFactor]
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        self.results = {}
 
-    def __add__(self, other: int) -> int:
-        return _sum(self, other, 1) if _is_size(other) else NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: int) -> int:
-        return _sum(self, other, -1) if _is_size(other) else NotImplemented
+    __add__ = __radd__ = _operator("+", lambda x, y: _sum(x, y, 1))
+    __sub__ = _operator("-", lambda x, y: _sum(x, y, -1))
+    __mul__ = __rmul__ = _operator("*", lambda x, y: _product(x, y))
+    __floordiv__ = _operator("//", lambda x, y: _quotient(x, y))
 
     def __rsub__(self, other: int) -> int:
-        return _sum(-self, other, 1) if _is_size(other) else NotImplemented
+        return -self + other if _is_size(other) else NotImplemented
 
     def __neg__(self) -> int:
-        return SymInt({m: -c for m, c in self.terms.items()})
+        return self * -1
 
     def __pos__(self) -> int:
         return self
-
-    def __mul__(self, other: int) -> int:
-        if type(other) is int:
-            if other == 1 or other == 0:
-                return self if other else 0
-            return SymInt({m: c * other for m, c in self.terms.items()})
-        if not isinstance(other, SymInt):
-            return NotImplemented
-        return _polynomial(product(self.terms, other.terms))
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: int) -> int:
-        return _quotient(self, other) if _is_size(other) else NotImplemented
 
     def __rfloordiv__(self, other: int) -> int:
         return _quotient(other, self) if _is_size(other) else NotImplemented
@@ -189,7 +187,7 @@ class SymInt(_Size):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SymInt):
-            if self.terms == other.terms:
+            if self is other or self.terms == other.terms:
                 return True
         elif type(other) is not int:
             return False
@@ -279,14 +277,14 @@ class SymInt(_Size):
         """The factors that are not ``done``, each after those of its operands; the caller adds each to it."""
         pending = self._last_first()
         while pending:
-            factor = pending[-1]
-            operands = () if factor in done else factor.operands
-            missing = [f for x in reversed(operands) for f in x._last_first() if f not in done]
-            pending += missing
-            if not missing:
-                pending.pop()
-                if factor not in done:
-                    yield factor
+            factor = pending.pop()
+            if factor in done:
+                continue
+            missing = [f for x in reversed(factor.operands) for f in x._last_first() if f not in done]
+            if missing:
+                pending += factor, *missing
+            else:
+                yield factor
 
     def _last_first(self) -> list[SizeFactor]:
         return [factor for monomial, _ in reversed(self._in_order()) for factor in reversed(monomial)]
@@ -320,17 +318,23 @@ def size_variables(value: object) -> set[SizeFactor]:
     """The variables in ``value``: a symbolic size, or symbolic sizes in tuples, lists and dicts."""
     if isinstance(value, SymInt):
         return set(_polynomial_variables(value))
+    variables: set[SizeFactor] = set()
     if isinstance(value, tuple | list):
-        return set().union(*[size_variables(x) for x in value if type(x) is not int]) if value else set()
-    return size_variables(tuple(value.values())) if isinstance(value, dict) else set()
+        for x in value:
+            if type(x) is not int:
+                variables |= _polynomial_variables(x) if isinstance(x, SymInt) else size_variables(x)
+        return variables
+    return size_variables(tuple(value.values())) if isinstance(value, dict) else variables
 
 
 def _polynomial_variables(value: SymInt) -> frozenset[SizeFactor]:
-    if not hasattr(value, "_variables"):
+    try:
+        return value._variables
+    except AttributeError:
         factors = {factor for monomial in value.terms for factor in monomial}
         named = frozenset([factor for factor in factors if factor.kind == "variable"])
         value._variables = named.union(*[factor.variables for factor in factors if factor.operands])
-    return value._variables
+        return value._variables
 
 
 def is_static(sizes: Iterable[object]) -> bool:
@@ -356,11 +360,11 @@ def typical(value: int, variable: int = TYPICAL) -> int:
     """An estimate of ``value`` for cost models, for variables of ``variable``, or of half of their bound."""
     if not isinstance(value, SymInt):
         return value
-    cached = getattr(value, "_typical", None)  # read once: other threads may replace it
-    if cached is None or cached[0] != variable:
+    result = value.results.get(("typical", variable))
+    if result is None:
         number: int = value.compute(lambda x: min(variable, x.most // 2) if x.most else variable, NUMBERS)
-        cached = value._typical = variable, max(0, number)
-    return cached[1]
+        result = value.results["typical", variable] = max(0, number)
+    return result
 
 
 def bounds(value: int) -> Bounds:
@@ -370,32 +374,8 @@ def bounds(value: int) -> Bounds:
     try:
         return value._bounds
     except AttributeError:
-        value._bounds = _polynomial_bounds(value)
+        value._bounds = polynomial_bounds(value.terms)
         return value._bounds
-
-
-def _polynomial_bounds(value: SymInt) -> Bounds:
-    lower: int | None = 0
-    upper: int | None = 0
-    for monomial, coefficient in value.terms.items():
-        low, high = _monomial_bounds(monomial)
-        low, high = (low, high) if coefficient > 0 else (high, low)
-        lower = None if lower is None or low is None else lower + coefficient * low
-        upper = None if upper is None or high is None else upper + coefficient * high
-    return lower, upper
-
-
-def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
-    if not monomial:
-        return 1, 1
-    if len(monomial) == 1:
-        return monomial[0].bounds
-    factor_bounds = [factor.bounds for factor in monomial]
-    if any(low is None or low < 0 for low, _ in factor_bounds):
-        return None, None
-    highs = [high for _, high in factor_bounds if high is not None]
-    lower = math.prod(low for low, _ in factor_bounds if low is not None)
-    return lower, math.prod(highs) if len(highs) == len(factor_bounds) else None
 
 
 def _function_bounds(kind: str, parts: tuple[int, ...]) -> Bounds:
@@ -431,13 +411,21 @@ def _polynomial(terms: Terms) -> int:
     return terms[()] if len(terms) == 1 and () in terms else SymInt(terms)
 
 
-def _sum(x: int, y: int, sign: int) -> int:
+def _sum(x: SymInt, y: int, sign: int) -> int:
     if type(y) is int and y == 0:
         return x
-    total = dict(_terms(x))
+    total = dict(x.terms)
     for monomial, c in _terms(y).items():
         total[monomial] = total.get(monomial, 0) + sign * c
     return _polynomial(total)
+
+
+def _product(x: SymInt, y: int) -> int:
+    if isinstance(y, SymInt):
+        return _polynomial(product(x.terms, y.terms))
+    if y == 1 or y == 0:
+        return x if y else 0
+    return SymInt({m: c * y for m, c in x.terms.items()})
 
 
 def size_function(kind: str, x: int, y: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 
 import pytest
@@ -205,3 +206,20 @@ def test_pickled_symbolic_sizes_are_equal():
 def test_estimates_of_a_size_depend_on_the_assumed_variable_alone():
     size = largest(N, M) * 2 + 1
     assert [typical(size, n) for n in (8, 1024, 8)] == [17, 2049, 17]
+
+
+@given(EXPRESSIONS, EXPRESSIONS)
+def test_an_operator_computes_the_result_of_two_operands_once(first, second):
+    x, y = first[0] + N * N, second[0] + M * M
+    for apply in (operator.add, operator.sub, operator.mul, operator.floordiv):
+        assert apply(x, y) is apply(x, y)
+        assert apply(x, 3) is apply(x, 3)
+
+
+def test_an_operator_refuses_numbers_that_equal_an_int_with_a_kept_result():
+    assert (N + 1) * 2 == 2 * N + 2
+    for equal_to_one in (1.0, True):
+        with pytest.raises(TypeError):
+            N + equal_to_one
+        with pytest.raises(TypeError):
+            (N + 1) * (equal_to_one + 1.0)

@@ -97,7 +97,8 @@ class SizeCode:
 
     def compute_parameters(self) -> None:
         """Compute all parameters of the table that depend on sizes, each expression once."""
-        for i, size in enumerate(list(self.table.params)):
+        symbolic = [(i, size) for i, size in enumerate(self.table.params) if type(size) is not int]
+        for i, size in symbolic:
             if isinstance(size, SizeScalar):
                 self._append(SizeOp.MULTIPLY_ADD, i, self._scalar(size), _ZERO, 1)
             elif isinstance(size, SymInt):
@@ -148,8 +149,9 @@ class SizeCode:
 
     def _compute(self, size: SymInt, target: int | None) -> int:
         """Compute a polynomial; returns its index, which is ``target`` unless that is None."""
-        for factor in size.new_factors(self._factors):
-            self._factors[factor] = self._factor(factor)
+        if [f for monomial in size.terms for f in monomial if f not in self._factors]:
+            for factor in size.new_factors(self._factors):
+                self._factors[factor] = self._factor(factor)
         terms = dict(size.terms)
         total = self.constant(terms.pop((), 0))
         for monomial, coefficient in terms.items():

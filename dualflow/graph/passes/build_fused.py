@@ -13,7 +13,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, IterationSpace, operands_with_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view, sizes
+from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 from dualflow.sizes.symbolic_sizes import typical
 
@@ -370,7 +370,7 @@ def _recipe(node: Node, recipes: dict[Value, _Recipe], costs: CostModel) -> _Rec
 
 
 def _typical_size(value: Value) -> int:
-    return typical(math.prod(sizes(value)))
+    return typical(value.spec.size)
 
 
 def _transfer_cost(size: int, itemsize: int, costs: CostModel) -> float:

@@ -9,7 +9,6 @@ place among the effects. The walk is linear in the number of operands.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -23,7 +22,7 @@ from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import FIRST, Group, Stages, regroup
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.graph.symbolic_size_ops import binds_sizes
-from dualflow.graph.views import base_of, dims_of_base, is_generated, is_view, sizes
+from dualflow.graph.views import base_of, dims_of_base, is_generated, is_view
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 from dualflow.sizes.symbolic_sizes import typical
 
@@ -358,8 +357,8 @@ def _new_group(node: Node, index: int) -> Group:
 def _is_expanding(node: Node) -> bool:
     """Whether the result of a node has more elements than its operands, as a broadcast has."""
     bases = {base_of(v) for v in node.inputs}
-    read = sum(typical(math.prod(sizes(v))) for v in bases)
-    return typical(math.prod(sizes(node.output))) > max(read, 1)
+    read = sum([typical(v.spec.size) for v in bases])
+    return typical(node.output.spec.size) > max(read, 1)
 
 
 def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
