@@ -33,7 +33,7 @@ from dualflow.function.autograph.merge_values import (
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
-from dualflow.function.control.element_shapes import shaped_as
+from dualflow.function.control.element_shapes import shaped_as, takes_shape
 from dualflow.function.control.graph_exceptions import (
     BranchRaised,
     TracedBranch,
@@ -227,9 +227,9 @@ class _Merger:
     def _shaped(self, main: Any, other: Any) -> tuple[Any, Any]:
         """Two values, with the element shape of one TensorArray for the other if that has none."""
         if isinstance(main, TensorArray) and isinstance(other, TensorArray):
-            if main.is_unshaped and other.element_shape is not None:
+            if takes_shape(main, other) and not other.is_unshaped:
                 return shaped_as(main, other, self._tracers[1]), other
-            if other.is_unshaped and main.element_shape is not None:
+            if takes_shape(other, main) and not main.is_unshaped:
                 return main, shaped_as(other, main, self._tracers[0])
         return main, other
 

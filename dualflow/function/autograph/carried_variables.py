@@ -99,6 +99,8 @@ def plan_after_iteration(
             f"{name!r} is {kind} before the loop, but another object after one iteration. Give it a tensor "
             f"of its final shape and dtype before the loop.{here()}"
         )
+    if isinstance(before, TensorArray) and flatten(before)[1] != plan.structure:
+        return plan_for(name, before)  # its elements become unequal
     leaves, structure = flatten(after)
     if is_undefined(after):
         raise InvalidArgumentError(

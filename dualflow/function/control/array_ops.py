@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, int32
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -30,6 +30,7 @@ from dualflow.ops.scattering import UPDATE_ND
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import sizes_of
 from dualflow.sizes.size_functions import largest, smallest
 
 Array = np.ndarray[Any, Any]
@@ -62,6 +63,17 @@ def zero_rows(size: Any, element: Shape, dtype: DType, sizes: Any = None) -> Any
     """``size`` rows of zeros of the shape ``element``, whose ``sizes`` are a vector if some are dynamic."""
     inputs = (size,) if sizes is None else (size, sizes)
     return dispatch.current().apply(_BLANK, inputs, {"element": element, "dtype": dtype})
+
+
+def joined_rows(rows: Any) -> Any:
+    """The rows, joined along their first axis."""
+    if len(rows.shape) < 2:
+        raise InvalidArgumentError(
+            "The elements of this TensorArray are scalars, which can't be concatenated; use stack()."
+        )
+    if Shape(rows.shape[2:]).is_static:
+        return reshape(rows, [-1, *rows.shape[2:]])
+    return reshape(rows, concat([[-1], sizes_of(rows, int32)[2:]], 0))
 
 
 def row_count(rows: Any) -> Any:

@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.control_nodes import cond_node, loop_node
-from dualflow.function.control.element_shapes import with_element_shapes
+from dualflow.function.control.element_shapes import with_element_shapes, with_equal_arrays
 from dualflow.function.control.graph_exceptions import BranchRaised, TracedBranch, check
 from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
 from dualflow.function.control.spec_checks import (
@@ -33,7 +33,7 @@ from dualflow.function.control.trace_bodies import (
 )
 from dualflow.function.errors import here
 from dualflow.function.tracing.collect_results import collect
-from dualflow.function.tracing.tracer import tracing
+from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import not_equal
@@ -211,8 +211,7 @@ def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
     """
     if not isinstance(loop_vars, list | tuple):
         return loop_vars
-    unshaped = [isinstance(x, TensorArray) and x.is_unshaped for x in loop_vars]
-    if not any(unshaped):
+    if not any(isinstance(x, TensorArray) and x.may_take_shape for x in loop_vars):
         return loop_vars
     flat, structure = flatten(loop_vars)
     initial, tracer = [convert_to_tensor(x) for x in flat], inner_tracer("loop_body")
@@ -280,22 +279,31 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     for i, (branch, _) in enumerate(traced):
         if branch.ended is not None:
             check(not_equal(index, i), branch)
-    bodies = [body for _, body in traced if body is not None]
-    if not bodies:
+    returned = [(branch.tracer, result) for branch, (result,) in traced if branch.ended is None]
+    if not returned:
         raise BranchRaised(None)
+    tracers = [tracer for tracer, _ in returned]
+    results = with_equal_arrays([result for _, result in returned], tracers)
+    bodies = [_body(tracer, result) for tracer, result in zip(tracers, results, strict=True)]
     _check_branches(bodies)
-    results = cond_node(index, [bodies[0] if body is None else body for _, body in traced])
-    return unflatten(bodies[0].structure, results)
+    remaining = iter(bodies)
+    outputs = cond_node(
+        index, [next(remaining) if branch.ended is None else bodies[0] for branch, _ in traced]
+    )
+    return unflatten(bodies[0].structure, outputs)
 
 
-def _branch(function: Callable[[], Any]) -> tuple[TracedBranch, Body | None]:
-    """The trace of a branch, and its results as a body; None if it ends with a ``raise``."""
+def _branch(function: Callable[[], Any]) -> tuple[TracedBranch, tuple[Any]]:
+    """The trace of a branch, and its result; None if it ends with a ``raise``."""
     branch = TracedBranch(inner_tracer(getattr(function, "__name__", "branch")))
-    collected = branch.trace(lambda: collect(function(), branch.tracer))
-    if collected is None:
-        return branch, None
-    structure, outputs = collected
-    return branch, Body(branch.tracer, (), structure, tuple(outputs))
+    return branch, branch.trace(lambda: (function(),)) or (None,)
+
+
+def _body(tracer: Tracer, result: Any) -> Body:
+    """The body of a branch with this result."""
+    with tracing(tracer):
+        structure, outputs = collect(result, tracer)
+    return Body(tracer, (), structure, tuple(outputs))
 
 
 def _check_branches(bodies: Sequence[Body]) -> None:

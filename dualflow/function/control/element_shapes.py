@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.tree import flatten, unflatten
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.control.trace_bodies import operands
 from dualflow.function.errors import here
@@ -39,10 +40,40 @@ def with_element_shapes(
     """
     return [
         shaped_as(x, new, tracer, inputs, initial)
-        if isinstance(x, TensorArray) and x.is_unshaped and isinstance(new, TensorArray)
+        if isinstance(x, TensorArray) and isinstance(new, TensorArray) and takes_shape(x, new)
         else x
         for x, new in zip(before, after, strict=False)  # the caller checks the structure
     ]
+
+
+def with_equal_arrays(results: Sequence[Any], tracers: Sequence[Tracer]) -> list[Any]:
+    """The results of branches, whose TensorArrays have the element shape that a branch gives them.
+
+    ``tracers`` have recorded the branches.
+    """
+    flat = [flatten(x, is_leaf=lambda leaf: isinstance(leaf, TensorArray)) for x in results]
+    has_arrays = any(isinstance(leaf, TensorArray) for leaf in flat[0][0])
+    if not has_arrays or any(structure != flat[0][1] for _, structure in flat):
+        return list(results)
+    columns = [_equal_arrays(column, tracers) for column in zip(*[x for x, _ in flat], strict=True)]
+    return [unflatten(flat[0][1], leaves) for leaves in zip(*columns, strict=True)]
+
+
+def _equal_arrays(arrays: Sequence[Any], tracers: Sequence[Tracer]) -> Sequence[Any]:
+    if not all(isinstance(x, TensorArray) for x in arrays):
+        return arrays
+    written = [i for i, x in enumerate(arrays) if not x.is_unshaped]
+    if not written:
+        first = arrays[0]
+        return [first.unwritten_copy()] * len(arrays) if all(map(first.is_unwritten_as, arrays)) else arrays
+    source = next((i for i in written if arrays[i].is_unequal), written[0])
+    model = arrays[source]
+    return [shaped_as(x, model, tracers[source]) if takes_shape(x, model) else x for x in arrays]
+
+
+def takes_shape(array: TensorArray, written: TensorArray) -> bool:
+    """Whether ``array``, before a write, needs the element shape, or the unequal elements, of ``written``."""
+    return array.is_unshaped or (written.is_unequal and not array.is_unequal)
 
 
 def shaped_as(
@@ -61,6 +92,8 @@ def shaped_as(
         InvalidArgumentError: ops with an effect compute a dynamic size.
     """
     element = written.element_shape
+    if written.is_unequal:
+        return array.as_unequal(element)
     if element is None or element.is_static:
         return array if element is None else array.shaped(element)
     with tracing(tracer):

@@ -16,12 +16,19 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.function.control.array_ops import (
     fitted_rows,
+    joined_rows,
     row_count,
     with_dynamic_size,
     write_row,
     zero_rows,
 )
-from dualflow.ops.arrangement import reshape
+from dualflow.function.control.unequal_elements import (
+    UnequalElements,
+    common_shape,
+    of_rows,
+    of_tensors,
+    unwritten,
+)
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros, zeros_like
 from dualflow.ops.joining import concat, split, stack, unstack
@@ -52,9 +59,9 @@ class _Kind(NamedTuple):
     clear: bool
     alike: bool = True
 
-    def __call__(self, rows: Any) -> TensorArray:
-        """The array of this kind with the rows of one tensor as its elements, as loops carry it."""
-        return _make(self, rows, set())
+    def __call__(self, *parts: Any) -> TensorArray:
+        """The array of this kind, as loops carry it: of the rows of one tensor, or of unequal elements."""
+        return _make(self, parts[0] if len(parts) == 1 else UnequalElements(*parts), set())
 
 
 class _Same(NamedTuple):
@@ -80,8 +87,8 @@ class TensorArray:
         dynamic_size: whether a write past the end makes the array longer.
         clear_after_read: whether an element is released by the first read, and can't be read again; eagerly
             only.
-        infer_shape: whether all elements have the shape of the first one written. Without it their shapes may
-            differ, except in arrays that loops and branches return.
+        infer_shape: whether all elements have the shape of the first one written. Without it their sizes may
+            differ; a traced function then has no zeros for unwritten elements.
         element_shape: the shape of the elements; by default that of the first one written.
 
     The other arguments are TensorFlow's, and ignored.
@@ -118,7 +125,8 @@ class TensorArray:
             clear_after_read is not False,
             bool(infer_shape),
         )
-        # a list, one tensor with the elements as rows (see _dense), or a scalar: the dynamic size
+        # a list, unequal elements, one tensor with the elements as rows (see _dense), or a scalar: the
+        # dynamic size
         self._rows: Any = size if static_size is None else _unwritten(static_size)
         if static_size is None and static_shape is not None:
             self._rows = zero_rows(size, static_shape, self.dtype)
@@ -143,16 +151,20 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Any:
         """The number of elements, an int32 scalar."""
+        if isinstance(self._rows, UnequalElements):
+            return cast(self._rows.number(), int32)
         if self._has_dynamic_size:
             return cast(row_count(self._rows) if self._rows.shape else self._rows, int32)
         return constant(len(self), int32)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return int(self._rows.places.shape[0]) if isinstance(self._rows, UnequalElements) else len(self._rows)
 
     @property
     def _has_dynamic_size(self) -> bool:
         """Whether the number of elements is dynamic."""
+        if isinstance(self._rows, UnequalElements):
+            return self._rows.places.shape[0] is None
         return not isinstance(self._rows, list) and (not self._rows.shape or self._rows.shape[0] is None)
 
     def read(self, index: IntLike, name: str | None = None) -> Any:
@@ -164,7 +176,10 @@ class TensorArray:
         """
         at = _static(index)
         if at is None or not isinstance(self._rows, list):
-            return gather(self._dense(), index)
+            unequal = self._unequal()
+            if unequal is None:
+                return gather(self._dense(), index)
+            return unequal.read(index, self._unequal_shape())
         if not 0 <= at < len(self):
             raise OutOfRangeError(f"Tried to read from index {at} but array size is: {len(self)}")
         if at in self._read:
@@ -186,15 +201,10 @@ class TensorArray:
             InvalidArgumentError: ``value`` has another dtype or shape than the elements.
         """
         value = self._sized(convert_to_tensor(value, dtype_hint=self.dtype))
-        kind = self._accepting(value)
         at = _static(index)
         if at is None or not isinstance(self._rows, list) or self._in_body():
-            rows = self._with(kind, self._rows, self._read, value)._dense()
-            if self._has_dynamic_size or self.dynamic_size:
-                rows = write_row(rows, index, value, grows=self.dynamic_size)
-            else:
-                rows = tensor_scatter_nd_update(rows, [[index]], stack([value]))
-            return self._with(kind, rows, set(), value)
+            return self._written(index, value)
+        kind = self._accepting(value)
         if at < 0 or (at >= len(self) and not self.dynamic_size):
             raise OutOfRangeError(
                 f"Tried to write to index {at} but array is not resizeable and size is: {len(self)}"
@@ -205,24 +215,24 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Any:
         """The elements, stacked along a new first axis."""
-        return self._dense()
+        unequal = self._unequal()
+        return self._dense() if unequal is None else unequal.stack(self._unequal_shape())
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Any:
         """The elements at ``indices``, stacked along a new first axis."""
-        return gather(self._dense(), indices)
+        unequal = self._unequal()
+        if unequal is None:
+            return gather(self._dense(), indices)
+        return unequal.at(indices).stack(self._unequal_shape())
 
     def concat(self, name: str | None = None) -> Any:
         """The elements, concatenated along their first axis."""
         if isinstance(self._rows, list):
             return concat([self._or_zeros(row) for row in self._rows], 0)
-        rows = self._dense()
-        if len(rows.shape) < 2:
-            raise InvalidArgumentError(
-                "The elements of this TensorArray are scalars, which can't be concatenated; use stack()."
-            )
-        if Shape(rows.shape[2:]).is_static:
-            return reshape(rows, [-1, *rows.shape[2:]])
-        return reshape(rows, concat([[-1], sizes_of(rows, int32)[2:]], 0))
+        unequal = self._unequal()
+        if unequal is not None:
+            return unequal.concat(self._unequal_shape())
+        return joined_rows(self._dense())
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` along its first axis as its first elements.
@@ -265,12 +275,18 @@ class TensorArray:
             return _Same(self), (), []
         if self.is_unshaped:
             return _Same(self), (), []
+        if self._unequal() is not None:
+            array = self.as_unequal()
+            elements = array._rows.with_dynamic_count() if self.dynamic_size else array._rows
+            return array._kind, UnequalElements._fields, [*elements]
         rows = with_dynamic_size(self._dense()) if self.dynamic_size else self._dense()
         return self._kind._replace(element_shape=Shape(rows.shape[1:])), ("rows",), [rows]
 
     @property
     def is_unshaped(self) -> bool:
         """Whether the shape of the elements is unknown: it was not declared, and nothing was written."""
+        if isinstance(self._rows, UnequalElements):
+            return False
         written = isinstance(self._rows, list) and any(row is not None for row in self._rows)
         return self.element_shape is None and not written
 
@@ -281,6 +297,36 @@ class TensorArray:
         """
         kind = self._kind._replace(element_shape=element)
         return _make(kind, _make(kind, self._rows, set(), sizes)._dense(), set(), sizes)
+
+    def is_unwritten_as(self, other: TensorArray) -> bool:
+        """Whether both arrays are of one kind and of one static size, and have no elements yet."""
+        are_lists = isinstance(self._rows, list) and isinstance(other._rows, list)
+        return are_lists and self._kind == other._kind and self._rows == other._rows
+
+    def unwritten_copy(self) -> TensorArray:
+        """Another array of this kind and size, to which nothing was written."""
+        return _make(self._kind, _unwritten(len(self)), set())
+
+    @property
+    def may_take_shape(self) -> bool:
+        """Whether a write in a loop may give the elements a shape, or unequal ones."""
+        return self.is_unshaped or not (self._kind.alike or self.is_unequal)
+
+    @property
+    def is_unequal(self) -> bool:
+        """Whether the elements are carried as :class:`UnequalElements`."""
+        return self._unequal() is not None
+
+    def as_unequal(self, shape: Shape | None = None) -> TensorArray:
+        """The array as :class:`UnequalElements`, to which an element of ``shape`` is written next."""
+        element = common_shape([s for s in (self._unequal_shape(), shape) if s is not None])
+        elements = self._rows
+        if isinstance(elements, list):
+            elements = of_tensors(elements, len(element), self.dtype)
+        elif not isinstance(elements, UnequalElements):
+            is_size = not elements.shape
+            elements = unwritten(elements, len(element), self.dtype) if is_size else of_rows(elements)
+        return _make(self._kind._replace(element_shape=element), elements, set())
 
     def sized_as(self, shaped: TensorArray) -> TensorArray:
         """The array, whose :meth:`element_sizes` are those of ``shaped`` and don't depend on its elements."""
@@ -299,6 +345,42 @@ class TensorArray:
         """Whether a branch or loop body is traced, which returns all elements as one tensor."""
         engine = dispatch.current()
         return not engine.eager and engine.innermost is not self._engine
+
+    def _is_unequal_with(self, value: Any) -> bool:
+        """Whether the elements are of unequal shapes once ``value`` is written in a trace."""
+        if self._kind.alike or dispatch.current().eager or value.dtype is not self.dtype:
+            return False
+        return self.is_unequal or not value.shape.is_static or self.element_shape not in (None, value.shape)
+
+    def _unequal(self) -> UnequalElements | None:
+        """The elements, if their shapes may differ and they are traced; else None."""
+        if isinstance(self._rows, UnequalElements):
+            return self._rows
+        if self._kind.alike or not isinstance(self._rows, list) or dispatch.current().eager:
+            return None
+        shapes = {row.shape for row in self._rows if row is not None}
+        is_one_shape = len(shapes) == 1 and all(shape.is_static for shape in shapes)
+        return None if not shapes or is_one_shape else self.as_unequal()._rows
+
+    def _unequal_shape(self) -> Any:
+        """The shape of elements of unequal shapes; None if it is unknown."""
+        if not isinstance(self._rows, list):
+            return self.element_shape
+        shapes = [row.shape for row in self._rows if row is not None]
+        return common_shape(shapes) if shapes else self.element_shape
+
+    def _written(self, index: Any, value: Any) -> TensorArray:
+        """The array, whose elements are one tensor or unequal, with ``value`` at ``index``."""
+        if self._is_unequal_with(value):
+            array = self.as_unequal(value.shape)
+            return self._with(array._kind, array._rows.write(index, value, grows=self.dynamic_size), set())
+        kind = self._accepting(value)
+        rows = self._with(kind, self._rows, self._read, value)._dense()
+        if self._has_dynamic_size or self.dynamic_size:
+            rows = write_row(rows, index, value, grows=self.dynamic_size)
+        else:
+            rows = tensor_scatter_nd_update(rows, [[index]], stack([value]))
+        return self._with(kind, rows, set(), value)
 
     def _with(self, kind: _Kind, rows: Any, read: set[int], element: Any = None) -> TensorArray:
         """The array with other elements: this object eagerly, another one while tracing.
@@ -320,12 +402,18 @@ class TensorArray:
         for x in values:
             kind = self._accepting(x)
         filled = self._with(kind, [*values, *[None] * (len(self) - len(values))], set())
-        return self._with(kind, filled._dense(), set()) if self._in_body() else filled
+        if not self._in_body():
+            return filled
+        if filled.is_unequal:
+            return filled.as_unequal()
+        return self._with(kind, filled._dense(), set())
 
     def _sized(self, value: Any) -> Any:
         """``value``, with a check at run time that its dynamic sizes are those of the elements."""
         shape = self.element_shape
-        if shape is None or value.shape.is_static or not value.shape.is_compatible_with(shape):
+        if shape is None or not self._kind.alike or value.shape.is_static:
+            return value
+        if not value.shape.is_compatible_with(shape):
             return value
         return ensure_shape(value, shape)
 

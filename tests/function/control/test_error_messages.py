@@ -45,6 +45,21 @@ def filled(x, element):
     return rows.stack()
 
 
+def unequal(x, finish):
+    """``finish`` of an array of which a loop writes one element of ``x.shape[0]``, then one of one, rows."""
+    rows = array(infer_shape=False)
+    for i in df.range(2):
+        rows = rows.write(i, x[i:])
+    return finish(rows)
+
+
+def unwritten(x):
+    rows = array(infer_shape=False)
+    for i in df.range(1):
+        rows = rows.write(i, x[i:])
+    return rows.read(df.size(x) // 2)
+
+
 def read_twice():
     rows = array().unstack(V)
     return rows.read(0), rows.read(0)
@@ -78,6 +93,23 @@ CASES = {
         InvalidArgumentError,
         r"equal first sizes, but one has shape \(4,\), another \(3,\)",
         "",
+    ),
+    "unequal elements in a stack": (
+        lambda: sized(lambda x: unequal(x, lambda rows: rows.stack()), V),
+        InvalidArgumentError,
+        "that are stacked have one shape",
+        "pad them",
+    ),
+    "an unwritten element among unequal ones": (
+        lambda: sized(unwritten, V),
+        InvalidArgumentError,
+        "no shape before it is written",
+    ),
+    "elements of two ranks": (
+        lambda: sized(lambda x: unequal(x, lambda rows: rows.write(0, x[None])).stack(), V),
+        InvalidArgumentError,
+        r"shapes \(None,\) and \(1, None\)",
+        "one rank",
     ),
     "no first row": (
         lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
