@@ -165,4 +165,5 @@ def computes_sizes(graph: Graph) -> bool:
     return any(
         (n.op is BIND_SIZE and not is_argument_size(n)) or any(computes_sizes(body) for _, body in n.bodies)
         for n in graph.nodes
+        if n.effect is not None  # that of BIND_SIZE, or of a body with one
     )

@@ -45,26 +45,26 @@ def work(node: Node, number_of: NumberOf = static_size) -> float:
     maps a symbolic size to a number.
     """
     kind, body = node.op.kind, body_of(node)
-    elements = float(sum(_size(spec, number_of) for spec in node.specs))
-    operands = [float(_size(v.spec, number_of)) for v in node.inputs]
     if body is not None:
-        return sum(work(n, number_of) for n in body.nodes)
+        return sum([work(n, number_of) for n in body.nodes])
     if isinstance(kind, View | Literal | SizeVector):
         return 0.0
+    if isinstance(kind, Reduce):
+        return float(_size(node.inputs[0].spec, number_of))
     if isinstance(kind, Cond):
         return max(sum(work(n, number_of) for n in branch.nodes) for branch in bodies(node))
     if isinstance(kind, Loop):
         once = sum(work(n, number_of) for iteration in bodies(node) for n in iteration.nodes)
         return (iterations(node) or 1) * once
+    elements = float(sum([_size(v.spec, number_of) for v in node.outputs]))
     if isinstance(kind, MatMul):
         inner = _contracted_size(node)
         return 0.0 if inner is None else 2 * elements * number_of(inner)
     if isinstance(kind, Elementwise):
         return elements * kind.cost
-    if isinstance(kind, Reduce):
-        return operands[0]
     if isinstance(kind, Gather):
         return elements
+    operands = [float(_size(v.spec, number_of)) for v in node.inputs]
     if isinstance(kind, Scatter):
         return operands[-1]
     return max([elements, *operands])

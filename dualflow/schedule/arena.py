@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from dualflow.core.records import NamedTuple, dataclass
@@ -73,12 +74,13 @@ def assign_ranges(
     """
     ranges: list[_ReusableRange] = []
     offsets: list[int] = []
+    whole_lines = functools.cache(aligned)  # few sizes are different
     for i, nbytes in enumerate(sizes):
         target = next((r for r in ranges if is_dead(r.block, i) and holds(r.nbytes, nbytes)), None)
         if target is None:
             target = _ReusableRange(start, nbytes, i)
             ranges.append(target)
-            start += aligned(nbytes)
+            start += whole_lines(nbytes)
         target.block = i
         offsets.append(target.offset)
     return offsets, start

@@ -245,8 +245,9 @@ def _may_be_concurrent(node: Node, bound: frozenset[SizeFactor]) -> bool:
     nodes = (node,) if body is None else (node, *body.nodes)
     if body is not None and any(n.bodies for n in body.nodes):
         return False
-    values = (v for n in nodes for v in (*n.inputs, *n.outputs))
-    return all(v.spec.shape.is_static and size_variables(v.spec.shape) <= bound for v in values)
+    specs = [v.spec for n in nodes for v in (*n.inputs, *n.outputs)]
+    shapes = {id(spec.shape): spec.shape for spec in specs}.values()  # values share most of them
+    return all(shape.is_static and size_variables(shape) <= bound for shape in shapes)
 
 
 def _window(

@@ -81,6 +81,8 @@ def at_least(x: int, y: int) -> bool | None:
     """Whether ``x`` is at least ``y``; None if that is known only at run time."""
     if type(x) is int and type(y) is int:
         return x >= y
+    if isinstance(x, SymInt) and isinstance(y, SymInt) and x.terms == y.terms:
+        return True
     lower, upper = bounds(x - y)
     if lower is not None and lower >= 0:
         return True

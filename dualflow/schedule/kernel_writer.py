@@ -410,9 +410,9 @@ class KernelWriter:
         for step in self.nest.steps:
             for number, operand in enumerate(step.operands):
                 if operand.access is not None:
-                    self.arguments.buffer(_argument(operand.access, None if number else step.gather_axis))
+                    self._buffer(operand.access, None if number else step.gather_axis)
         for store in self.nest.stores:
-            self.arguments.buffer(_argument(store.access))
+            self._buffer(store.access)
         return len(self.arguments.buffers)
 
     def _scratch(self) -> Iterator[KernelStatement]:
@@ -462,7 +462,7 @@ class KernelWriter:
 
     def _element(self, access: Access, gather_axis: GatherAxis | None = None) -> ElementAccess:
         """The element that ``access`` accesses, without the index along ``gather_axis``, which is loaded."""
-        vector, argument = self.nest.vector, _argument(access, gather_axis)
+        vector = self.nest.vector
         terms = tuple(
             [
                 (i, None if i == vector and stride == 1 else self._stride((access, i), stride))
@@ -471,23 +471,21 @@ class KernelWriter:
             ]
         )
         offset = None
-        if _may_be_reversed(access, gather_axis):
-            offset = self.arguments.parameter(("offset", access), access.offset - argument.offset)
-        return ElementAccess(self.arguments.buffer(argument), terms, offset=offset)
+        if self._may_be_reversed(access, gather_axis):
+            offset = self.arguments.parameter(("offset", access), access.offset)
+        return ElementAccess(self._buffer(access, gather_axis), terms, offset=offset)
+
+    def _buffer(self, access: Access, gather_axis: GatherAxis | None = None) -> int:
+        """The buffer of ``access`` from its offset on; the whole buffer if a stride may be negative."""
+        offset = 0 if self._may_be_reversed(access, gather_axis) else access.offset
+        return self.arguments.buffer(Argument(access.buffer, offset, access.dtype))
+
+    def _may_be_reversed(self, access: Access, gather_axis: GatherAxis | None) -> bool:
+        strides = (*access.strides, 0 if gather_axis is None else gather_axis.stride)
+        return not self.nest.forwards and any(map(may_be_negative, strides))
 
     def _stride(self, key: object, stride: int) -> LaunchParameter:
         return self.arguments.parameter(("stride", key), stride)
-
-
-def _may_be_reversed(access: Access, gather_axis: GatherAxis | None) -> bool:
-    return any(map(may_be_negative, (*access.strides, 0 if gather_axis is None else gather_axis.stride)))
-
-
-def _argument(access: Access, gather_axis: GatherAxis | None = None) -> Argument:
-    """The argument for ``access``: its buffer from the offset on; all of it if a stride may be negative."""
-    return Argument(
-        access.buffer, 0 if _may_be_reversed(access, gather_axis) else access.offset, access.dtype
-    )
 
 
 def combine(step: NestStep, accumulator: Accumulator, other: Accumulator) -> ReduceCombine:

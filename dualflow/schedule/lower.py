@@ -31,6 +31,7 @@ from dualflow.schedule.nest import (
     NestStep,
     NestStore,
 )
+from dualflow.sizes.size_functions import may_be_negative
 from dualflow.sizes.symbolic_sizes import typical
 
 
@@ -49,10 +50,34 @@ def lower(
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
     written = {base_of(v): layout for v, layout in stores}
     order = _loop_order(lowered, [base_of(v) for v in body.outputs], written)
-    steps = [lowered.step(n) for n in body.nodes if n in space.index_axes]
+    steps = [lowered.step(n) for n in lowered.nodes]
     writes = [NestStore(v, lowered.access(v, lowered.axes[v], layout), 0, 0) for v, layout in stores]
-    nest = _in_order(body.name, space, order, steps, writes)
-    return _schedule(_join_loops(replace(nest, costs=costs, near_bytes=caches.near)))
+    in_order = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
+    if in_order != sorted(in_order):
+        steps, writes = _renumbered(in_order, steps, writes)
+    nest = Nest(
+        name=body.name,
+        loops=tuple([NestLoop(space.shape[a], a in space.reduced) for a in in_order]),
+        num_parallel=len(in_order) - len(space.reduced),
+        vector=in_order.index(order[-1]) if order else None,
+        steps=tuple(steps),
+        stores=tuple(writes),
+        stages=1,
+        cost=_cost(steps, writes),
+        forwards=not any(may_be_negative(n) for at in (*inputs, *outputs) for n in at.strides),
+        scratch_values={},
+        costs=costs,
+        near_bytes=caches.near,
+        reduces_columns=is_column_reduction(space.shape, order, space.reduced),
+        repeated=space.repeated,
+    )
+    return _schedule(_join_loops(nest))
+
+
+def _cost(steps: Sequence[NestStep], stores: Sequence[NestStore]) -> float:
+    """The work of one iteration of the innermost loop, in additions."""
+    reads = len([o for s in steps for o in s.operands if o.access is not None])
+    return sum([getattr(s.node.op.kind, "cost", 1.0) for s in steps]) + 2 * (reads + len(stores))
 
 
 class _LoweredBody:
@@ -122,15 +147,10 @@ def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[V
     return [*axes, *(a for a in range(count) if a not in axes)]
 
 
-def _in_order(
-    name: str,
-    space: IterationSpace,
-    order: list[int],
-    steps: list[NestStep],
-    stores: list[NestStore],
-) -> Nest:
-    """The nest whose loops are the axes in ``order``, parallel loops first."""
-    loops = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
+def _renumbered(
+    loops: Sequence[int], steps: Sequence[NestStep], stores: Sequence[NestStore]
+) -> tuple[list[NestStep], list[NestStore]]:
+    """The steps and stores of a nest whose loops are these axes, in order."""
     position = {a: i for i, a in enumerate(loops)}
 
     def reordered(access: Access) -> Access:
@@ -144,17 +164,7 @@ def _in_order(
             step.node, axis_loops, operands, step.reduces, step.depth, step.stage, step.gather_axis
         )
 
-    return Nest(
-        name=name,
-        loops=tuple(NestLoop(space.shape[a], a in space.reduced) for a in loops),
-        vector=position[order[-1]] if order else None,
-        steps=tuple(map(renamed, steps)),
-        stores=tuple(s._replace(access=reordered(s.access)) for s in stores),
-        stages=1,
-        scratch_values={},
-        reduces_columns=is_column_reduction(space.shape, order, space.reduced),
-        repeated=space.repeated,
-    )
+    return [renamed(s) for s in steps], [s._replace(access=reordered(s.access)) for s in stores]
 
 
 def _join_loops(nest: Nest) -> Nest:
@@ -210,9 +220,13 @@ def _joined(nest: Nest, outer: int) -> Nest:
     loops = list(nest.loops)
     joined = NestLoop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
     loops[outer : outer + 2] = [joined]
+    num_parallel = nest.num_parallel if joined.reduced else nest.num_parallel - 1
     vector = nest.vector - 1 if nest.vector is not None and nest.vector > outer else nest.vector
     stores = tuple(s._replace(access=strides(s.access)) for s in nest.stores)
-    return replace(nest, loops=tuple(loops), vector=vector, steps=tuple(map(step, nest.steps)), stores=stores)
+    steps = tuple([step(s) for s in nest.steps])
+    return replace(
+        nest, loops=tuple(loops), num_parallel=num_parallel, vector=vector, steps=steps, stores=stores
+    )
 
 
 def _schedule(nest: Nest) -> Nest:

@@ -33,7 +33,7 @@ def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
     (12, 4, 1)
     """
     sizes = [1 if d is None or d == 0 else d for d in shape]
-    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+    return tuple([math.prod(sizes[i + 1 :]) for i in range(len(sizes))])
 
 
 class NestLoop(NamedTuple):
@@ -113,11 +113,14 @@ class Nest:
     Attributes:
         name: the ops it fuses.
         loops: outermost first, parallel loops before reduction loops.
+        num_parallel: the number of parallel loops.
         vector: the number of the loop that is vectorised; None for a nest of scalars.
         steps: the body in order.
         stores: the values that are written to memory.
         stages: how often the reduction loops run, one after another. A step that reads a finished reduction
             is in the next stage.
+        cost: the work of one iteration of the innermost loop, in additions.
+        forwards: whether no stride is negative, as those of reversed axes are.
         scratch_values: values inside the reduction loops that a later stage loads from scratch memory instead
             of recomputing them, numbered.
         costs: the cost model by which its kernel is written.
@@ -128,20 +131,18 @@ class Nest:
 
     name: str
     loops: tuple[NestLoop, ...]
+    num_parallel: int
     vector: int | None
     steps: tuple[NestStep, ...]
     stores: tuple[NestStore, ...]
     stages: int
+    cost: float
+    forwards: bool
     scratch_values: Mapping[Value, int]
     costs: CostModel = CPU
     near_bytes: int = CPU_CACHES.near
     reduces_columns: bool = False
     repeated: frozenset[Node] = frozenset()
-
-    @property
-    def num_parallel(self) -> int:
-        """The number of parallel loops."""
-        return sum(not loop.reduced for loop in self.loops)
 
     @property
     def is_full_reduction(self) -> bool:
@@ -158,9 +159,3 @@ class Nest:
         It is if the vector loop is a reduction loop.
         """
         return self.vector == len(self.loops) - 1
-
-    @property
-    def cost(self) -> float:
-        """The work of one iteration of the innermost loop, in additions."""
-        reads = sum(o.access is not None for s in self.steps for o in s.operands)
-        return sum(getattr(s.node.op.kind, "cost", 1.0) for s in self.steps) + 2 * (reads + len(self.stores))

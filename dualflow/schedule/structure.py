@@ -14,6 +14,7 @@ from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction
 from dualflow.schedule import kernel_statements
 from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import LaunchParameter, Register
 
 _KINDS = {Kernel} | {
     kind for kind in vars(kernel_statements).values() if isinstance(kind, type) and issubclass(kind, tuple)
@@ -33,6 +34,10 @@ def _key(value: Any) -> Hashable:
     kind = type(value)
     if kind in _LEAVES:
         return value  # type: ignore[no-any-return]  # one of those types
+    if kind is Register:  # most of the values
+        return Register, value[0], value[1].char
+    if kind is LaunchParameter:
+        return LaunchParameter, value[0]
     if kind is tuple:
         return tuple([x if type(x) in _LEAVES else _key(x) for x in value])
     if kind is DType:

@@ -41,7 +41,8 @@ def undecided_accesses(
     undecided: dict[ElementRange, None] = {}
     in_buffer, from_element = _grouped(operands)
     for index in accesses.indices:
-        if any(type(values[loop]) is int and values[loop] < 1 for loop in index.loops):
+        trip_counts = [values[loop] for loop in index.loops]
+        if any(type(count) is int and count < 1 for count in trip_counts):
             continue
         first, last = _extremes(index, values)
         factors = accesses.scratch.get(index.buffer)
@@ -52,7 +53,7 @@ def undecided_accesses(
                 raise refused(launch, index.statement, node, why)
             continue
         argument = launch.buffers[index.buffer]
-        counts = tuple(dict.fromkeys(values[n] for n in index.loops if isinstance(values[n], SymInt)))
+        counts = tuple(dict.fromkeys([n for n in trip_counts if isinstance(n, SymInt)]))
         buffer, start = (argument.buffer, argument.dtype.size), argument.offset
         elements = ElementRange(*buffer, start + first, start + last, counts)
         candidates = chain(from_element.get((*buffer, elements.first), ()), in_buffer.get(buffer, ()))

@@ -114,6 +114,6 @@ def _scratch(
 ) -> AbstractContextManager[tuple[int, int]]:
     """Emit a block with the scratch memory of the backend's own routine; marks the program parallel."""
     unit = entry.unit
-    if unit.threads > 1 and typical(parameters[Field.BLOCKS]) > 1:
+    if unit.threads > 1 and not unit.parallel and typical(parameters[Field.BLOCKS]) > 1:
         unit.use_threads()
     return entry.scratch(products.gemm.scratch_bytes(parameters, unit.threads), node)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -61,6 +61,9 @@ from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
+
+_BY_SIZES: Final = (SymInt, SizeScalar)
+"""The types of parameters that a call computes from sizes."""
 
 
 class Program(NamedTuple):
@@ -250,7 +253,7 @@ def _image(
         computes_sizes=plan.has_dynamic_sizes,
         sized_by_arguments=bool(plan.argument_sizes),
         parts=tuple(parts),
-        params=np.array([0 if isinstance(x, SymInt | SizeScalar) else x for x in table.params], np.int64),
+        params=np.array([0 if isinstance(x, _BY_SIZES) else x for x in table.params], np.int64),
         functions={index: source.name for index, source in table.functions.items()},
         arena_bytes=sized.arena_bytes,
         arena_param=sized.arena_param,

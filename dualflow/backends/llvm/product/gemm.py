@@ -273,13 +273,14 @@ class Gemm(NamedTuple):
         merged = max(1, -(-m // mc) * panels // most)
         return GemmBlocking(mc, nr * merged, -(-k // -(-k // MAX_KC)))
 
+    @functools.lru_cache(64)  # noqa: B019 - it is a record
     def _with_larger_blocks(self, sizes: tuple[int, int, int], assumed: GemmBlocking) -> GemmBlocking:
         """``assumed``, the blocking for typical sizes, with larger blocks in a call with smaller sizes.
 
         A product without enough work for several threads is one block. The order of sums stays.
         """
         m, n, k = sizes
-        panels, max_blocks = -(-n // self.nr), largest(m * n * k * self.element.nbytes // MIN_THREAD_WORK, 1)
+        panels, max_blocks = -(-n // self.nr), _max_blocks(m * n * k * self.element.nbytes)
         mc = largest(assumed.mc, smallest(-(-m // max_blocks), MAX_MC))
         mc += -mc % NARROW.rows
         merged = -(-(-(-m // mc) * panels) // max_blocks)
@@ -397,6 +398,12 @@ class Gemm(NamedTuple):
 def gemm(char: str, *, windows: bool = False) -> Gemm:
     """The matrix product of a dtype, by its character, for this processor."""
     return Gemm(char, vector_bits(), windows)
+
+
+@functools.lru_cache(64)
+def _max_blocks(work: int) -> int:
+    """The largest number of blocks, of a product of this work, that are worth a thread each."""
+    return largest(work // MIN_THREAD_WORK, 1)
 
 
 @functools.cache
