@@ -1,7 +1,7 @@
 """Strip mining of lane loops, for compilers that vectorise only innermost loops of simple statements.
 
 A strip is a block of consecutive iterations of a lane loop. Values that cross inner loops are in stack
-scratch, with an element for each iteration of the strip. Three kinds of lane loops are rewritten:
+scratch, with an element for each iteration of the strip. Four kinds of lane loops are rewritten:
 
 * A loop around other loops, as in a sum of columns: each inner loop runs once for the whole strip, and the
   statements between inner loops become lane loops over the strip. So rows of the operand are read in memory
@@ -10,6 +10,9 @@ scratch, with an element for each iteration of the strip. Three kinds of lane lo
   scratch, and these are combined after the loop in a fixed order.
 * A loop with guarded code: the strip is computed, and recomputed by exact code if an iteration needs it.
   Stores and reductions come afterwards.
+* A loop with stores, and with reductions that the compiler reorders: these run after the stores, in a loop
+  that stores nothing. A compiler vectorises a loop with stores for buffers that don't overlap, which it tests
+  at run time, sometimes only by the distance of two addresses. So addresses would decide the order of a sum.
 """
 
 from __future__ import annotations
@@ -41,12 +44,23 @@ _SIMPLE = (
 )
 
 
-def in_strips(kernel: Kernel, is_guarded: Callable[[ks.Compute], bool]) -> Kernel:
+def _is_in_order(_: ks.ReduceUpdate) -> bool:
+    return False
+
+
+def in_strips(
+    kernel: Kernel,
+    is_guarded: Callable[[ks.Compute], bool],
+    is_reordered: Callable[[ks.ReduceUpdate], bool] = _is_in_order,
+) -> Kernel:
     """``kernel`` with strip-mined lane loops.
 
-    ``is_guarded`` is whether exact code may have to run after it.
+    Args:
+        kernel: the kernel.
+        is_guarded: whether exact code may have to run after a statement.
+        is_reordered: whether the compiler may reorder the iterations of a reduction; none by default.
     """
-    writer = _Strips(kernel, is_guarded)
+    writer = _Strips(kernel, is_guarded, is_reordered)
     body = writer.statements(kernel.body)
     return kernel._replace(body=(*writer.memory, *body))
 
@@ -77,8 +91,13 @@ class _Strips:
         memory: the allocations of stack scratch.
     """
 
-    def __init__(self, kernel: Kernel, is_guarded: Callable[[ks.Compute], bool]) -> None:
-        self.is_guarded = is_guarded
+    def __init__(
+        self,
+        kernel: Kernel,
+        is_guarded: Callable[[ks.Compute], bool],
+        is_reordered: Callable[[ks.ReduceUpdate], bool],
+    ) -> None:
+        self.is_guarded, self.is_reordered = is_guarded, is_reordered
         self.memory: list[ks.StackScratch] = []
         nested = list(ks.walk_kernel(kernel.body))
         self.buffers = len(kernel.buffers) + sum(isinstance(s, ks.ScratchBuffer) for s in nested)
@@ -102,13 +121,21 @@ class _Strips:
         supported = all(isinstance(s, (*_SIMPLE, ks.For, ks.Blocks)) for s in inside)
         if supported and wide:
             yield from self._per_lane_accumulators(loop, wide)
-        elif supported and (nested or any(map(self._is_guarded_code, inside))):
+        elif supported and (nested or any(map(self._is_guarded_code, inside)) or self._is_split(inside)):
             yield self._strip(loop, loop.body, {}, STRIP_WIDTH)
         else:
             yield loop
 
     def _is_guarded_code(self, statement: KernelStatement) -> bool:
         return isinstance(statement, ks.Compute) and self.is_guarded(statement)
+
+    def _is_reordered_update(self, statement: KernelStatement) -> bool:
+        return isinstance(statement, ks.ReduceUpdate) and self.is_reordered(statement)
+
+    def _is_split(self, statements: Sequence[KernelStatement]) -> bool:
+        """Whether reductions are separated from stores."""
+        stores = any(isinstance(s, ks.Store) for s in statements)
+        return stores and any(map(self._is_reordered_update, statements))
 
     # Several accumulators side by side
 
@@ -163,21 +190,18 @@ class _Strips:
         return [*parts, *self._groups(simple)]
 
     def _groups(self, statements: Sequence[KernelStatement]) -> list[_SimpleStatements]:
-        """One group, or two if code is guarded: its stores and reductions, which run once, come after it."""
-        if not any(map(self._is_guarded_code, statements)):
-            return [_SimpleStatements(LoopKind.LANES, statements)] if statements else []
-        first: list[KernelStatement] = []
-        after: list[KernelStatement] = []
-        late: set[Register] = set()
-        for statement in statements:
-            lasting = isinstance(statement, ks.Store | ks.ReduceUpdate | ks.ReduceCombine)
-            if lasting or not late.isdisjoint(read(statement)):
-                after.append(statement)
-                late.update(written(statement))
-            else:
-                first.append(statement)
-        groups = [_SimpleStatements(LoopKind.GUARDED, first)]
-        return [*groups, _SimpleStatements(LoopKind.LANES, after)] if after else groups
+        """The groups of ``statements``, each a loop.
+
+        Stores and reductions, which run once, come after guarded code, and reordered reductions after stores.
+        """
+        groups: list[_SimpleStatements] = []
+        if any(map(self._is_guarded_code, statements)):
+            first, statements = _postponed(statements, _runs_once)
+            groups.append(_SimpleStatements(LoopKind.GUARDED, first))
+        if self._is_split(statements):
+            first, statements = _postponed(statements, self._is_reordered_update)
+            groups.append(_SimpleStatements(LoopKind.LANES, first))
+        return [*groups, _SimpleStatements(LoopKind.LANES, statements)] if statements else groups
 
     def _register(self, like: Register) -> Register:
         self.registers += 1
@@ -188,6 +212,27 @@ class _Strips:
         self.buffers += 1
         self.memory.append(ks.StackScratch(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
+
+
+def _runs_once(statement: KernelStatement) -> bool:
+    """Whether a second run of ``statement`` in an iteration would change its result."""
+    return isinstance(statement, ks.Store | ks.ReduceUpdate | ks.ReduceCombine)
+
+
+def _postponed(
+    statements: Sequence[KernelStatement], is_late: Callable[[KernelStatement], bool]
+) -> tuple[list[KernelStatement], list[KernelStatement]]:
+    """``statements`` without the late ones and those that read their results; and these."""
+    first: list[KernelStatement] = []
+    after: list[KernelStatement] = []
+    late: set[Register] = set()
+    for statement in statements:
+        if is_late(statement) or not late.isdisjoint(read(statement)):
+            after.append(statement)
+            late.update(written(statement))
+        else:
+            first.append(statement)
+    return first, after
 
 
 def _all_groups(parts: Iterable[Part]) -> Iterator[_SimpleStatements]:

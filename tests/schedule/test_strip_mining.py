@@ -122,6 +122,15 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
     assert any(isinstance(s, Store) and s.access.buffer not in scratch for s in others)
 
 
+def test_no_lane_loop_stores_to_a_buffer_and_reduces_in_an_order_of_the_compiler() -> None:
+    mined = in_strips(kernel(df.nn.softmax, MATRIX), exact, lambda update: True)
+    scratch = {s.buffer for s in mined.body if isinstance(s, StackScratch)}
+    reducing = [[type(s) for s in x.body] for x in loops(mined.body) if ReduceUpdate in map(type, x.body)]
+    assert len(reducing) == 2
+    assert not any(Store in statements for statements in reducing)
+    assert len(scratch) == 1
+
+
 def test_slots_are_buffers_of_their_own() -> None:
     before = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
     mined = in_strips(before, exact)

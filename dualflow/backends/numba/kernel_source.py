@@ -14,7 +14,7 @@ from dualflow.backends.numba.support import HEADER, Support
 from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
-from dualflow.scalar import ScalarFunction, evaluate
+from dualflow.scalar import ScalarFunction, ScalarOp, evaluate
 from dualflow.scalar.maths import is_guarded
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.invariants import invariants_first
@@ -85,8 +85,16 @@ def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
     guarded = [s for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Compute) and is_guarded(s.function)]
     are_inlined = len(guarded) <= MAX_INLINED_MATHS
-    stripped = in_strips(invariants_first(kernel), lambda c: are_inlined and is_guarded(c.function))
+    stripped = in_strips(
+        invariants_first(kernel), lambda c: are_inlined and is_guarded(c.function), _is_reordered
+    )
     return _Writer(stripped).source()
+
+
+def _is_reordered(update: ks.ReduceUpdate) -> bool:
+    """Whether LLVM may reorder the iterations of a reduction: see :class:`SourceMaths`."""
+    reorders = any(i.op in (ScalarOp.ADD, ScalarOp.MULTIPLY) for i in update.reduction.update.instructions)
+    return reorders and any(register.dtype.is_floating for register in update.accumulator)
 
 
 class _KernelMaths(SourceMaths):

@@ -308,3 +308,28 @@ def test_several_callers_share_the_threads() -> None:
 def test_a_scatter_whose_positions_name_no_axis_adds_to_the_whole() -> None:
     f = df.function(lambda x, y: df.tensor_scatter_nd_add(x, df.zeros([2, 0], df.int32), y), backend="numba")
     np.testing.assert_array_equal(f(df.ones([3]), df.ones([2, 3])), [3, 3, 3])
+
+
+def test_a_sum_does_not_depend_on_the_addresses_of_buffers() -> None:
+    """LLVM tests whether loads and stores of a loop may overlap, by the distance of their addresses."""
+    rows = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
+    softmax = df.function(df.nn.softmax).get_concrete_function(df.TensorSpec([20, 8]))
+    text = str(softmax.source("numba"))
+    allocation = "    x2 = np.empty(n0, f32)\n"
+    assert allocation in text
+    module: Any = module_of(text.replace(allocation, "").replace("def k0(lo, hi, ", "def k0(lo, hi, x2, "))
+    kernel = module.k0
+
+    def results(gap: int) -> Any:
+        """The results with scratch memory for a row ``gap`` elements after the input."""
+
+        def with_scratch(lo: int, hi: int, x: Any, *others: Any) -> None:
+            memory = np.concatenate([x, np.empty(gap + 8, np.float32)])
+            kernel(lo, hi, memory[x.size + gap :], memory[: x.size], *others)
+
+        module.k0 = with_scratch
+        return np.concatenate([module.softmax(part)[0] for part in np.split(rows, 10)])
+
+    distant = results(10_000)
+    assert np.array_equal(results(0), distant)
+    np.testing.assert_allclose(distant, df.nn.softmax(rows), rtol=1e-5)
