@@ -11,7 +11,8 @@ scratch, with an element for each iteration of the strip. Four kinds of lane loo
 * A loop with guarded code: the strip is computed, and recomputed by exact code if an iteration needs it.
   Stores and reductions come afterwards.
 * A loop with stores, and with reductions that the compiler reorders: these run after the stores, in a loop
-  that stores nothing. A compiler vectorises a loop with stores for buffers that don't overlap, which it tests
+  that stores nothing. It reads what the first loop has stored, strip by strip only if this does not contain
+  all that is reduced. A compiler vectorises a loop with stores for buffers that don't overlap, which it tests
   at run time, sometimes only by the distance of two addresses. So addresses would decide the order of a sum.
 """
 
@@ -100,6 +101,8 @@ class _Strips:
         self.is_guarded, self.is_reordered = is_guarded, is_reordered
         self.memory: list[ks.StackScratch] = []
         nested = list(ks.walk_kernel(kernel.body))
+        self.dtypes = dict(enumerate(kernel.buffers))
+        self.dtypes |= {s.buffer: s.dtype for s in nested if isinstance(s, ks.ScratchBuffer)}
         self.buffers = len(kernel.buffers) + sum(isinstance(s, ks.ScratchBuffer) for s in nested)
         self.registers = 1 + max((r.number for s in nested for r in written(s)), default=-1)
 
@@ -121,8 +124,10 @@ class _Strips:
         supported = all(isinstance(s, (*_SIMPLE, ks.For, ks.Blocks)) for s in inside)
         if supported and wide:
             yield from self._per_lane_accumulators(loop, wide)
-        elif supported and (nested or any(map(self._is_guarded_code, inside)) or self._is_split(inside)):
+        elif supported and (nested or any(map(self._is_guarded_code, inside))):
             yield self._strip(loop, loop.body, {}, STRIP_WIDTH)
+        elif supported and self._is_split(inside):
+            yield from self._separated(loop)
         else:
             yield loop
 
@@ -136,6 +141,28 @@ class _Strips:
         """Whether reductions are separated from stores."""
         stores = any(isinstance(s, ks.Store) for s in statements)
         return stores and any(map(self._is_reordered_update, statements))
+
+    # Stores, then reductions
+
+    def _separated(self, loop: ks.For) -> Iterator[KernelStatement]:
+        """A loop with the stores and one with the reductions; if this can't load its operands, in strips."""
+        groups = self._groups(loop.body)
+        stored = {s.value: s.access for s in loop.body if isinstance(s, ks.Store) and self._is_exact(s, loop)}
+        crossing = list(_crossing(groups))
+        if stored.keys() >= set(crossing):
+            first, last = (group.body for group in groups)
+            yield loop._replace(body=tuple(first))
+            yield loop._replace(body=(*[ks.Load(r, stored[r]) for r in crossing], *last))
+        else:
+            yield self._strip(loop, loop.body, {}, STRIP_WIDTH)
+
+    def _is_exact(self, store: ks.Store, loop: ks.For) -> bool:
+        """Whether each iteration of ``loop`` stores the unchanged value of a register in its own element."""
+        is_contiguous = (loop.loop, None) in store.access.terms and store.access.gather_index is None
+        value = store.value
+        return (
+            is_contiguous and isinstance(value, Register) and value.dtype == self.dtypes[store.access.buffer]
+        )
 
     # Several accumulators side by side
 

@@ -122,13 +122,23 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
     assert any(isinstance(s, Store) and s.access.buffer not in scratch for s in others)
 
 
-def test_no_lane_loop_stores_to_a_buffer_and_reduces_in_an_order_of_the_compiler() -> None:
-    mined = in_strips(kernel(df.nn.softmax, MATRIX), exact, lambda update: True)
-    scratch = {s.buffer for s in mined.body if isinstance(s, StackScratch)}
-    reducing = [[type(s) for s in x.body] for x in loops(mined.body) if ReduceUpdate in map(type, x.body)]
-    assert len(reducing) == 2
+@pytest.mark.parametrize(
+    ("f", "spec", "scratch"),
+    [
+        (df.nn.softmax, MATRIX, 0),
+        (lambda x: (x * 2.0, df.reduce_sum(x * x, 1)), MATRIX, 1),
+        (lambda x: (df.cast(x * 2.0, df.float64), df.reduce_sum(x * 2.0, 1)), MATRIX, 1),
+    ],
+    ids=["stored", "not stored", "stored as another dtype"],
+)
+def test_reductions_that_a_compiler_reorders_are_in_loops_without_stores(
+    f: Callable[..., Any], spec: Any, scratch: int
+) -> None:
+    mined = in_strips(kernel(f, spec), exact, lambda update: True)
+    reducing = [{type(s) for s in x.body} for x in loops(mined.body) if ReduceUpdate in map(type, x.body)]
+    assert reducing
     assert not any(Store in statements for statements in reducing)
-    assert len(scratch) == 1
+    assert sum(isinstance(s, StackScratch) for s in mined.body) == scratch
 
 
 def test_slots_are_buffers_of_their_own() -> None:
