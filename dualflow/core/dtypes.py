@@ -24,6 +24,7 @@ class DType:
 
     Attributes:
         narrow: whether it is a float of the package ml_dtypes, which ops compute in float32.
+        is_inexact: whether it is floating or complex: gradients flow through these dtypes.
         is_string: whether the elements are strings: Python's ``bytes`` in a NumPy array of objects.
         computes: whether floating functions compute in it as it is.
         size: bytes of one element; 0 for strings, of which each has its own length.
@@ -39,8 +40,10 @@ class DType:
         "char",
         "computes",
         "dtype",
+        "is_bool",
         "is_complex",
         "is_floating",
+        "is_inexact",
         "is_integer",
         "is_string",
         "is_unsigned",
@@ -62,6 +65,8 @@ class DType:
         self.is_unsigned: Final = dtype.kind == "u"
         self.is_complex: Final = dtype.kind == "c"
         self.is_string: Final = dtype.kind == "O"
+        self.is_bool: Final = self.kind == "b"
+        self.is_inexact: Final = self.kind in "fc"
         self.computes: Final = self.kind in "fc" and not self.narrow
         self.size: Final = 0 if self.is_string else int(dtype.itemsize)
         self._hash: Final = hash(dtype)
@@ -72,18 +77,9 @@ class DType:
         return object if self.is_string else self.dtype.type
 
     @property
-    def is_bool(self) -> bool:
-        return self.kind == "b"
-
-    @property
     def is_numpy_compatible(self) -> bool:
         """Whether NumPy's arrays can have it: True for each dtype here; TensorFlow has others."""
         return True
-
-    @property
-    def is_inexact(self) -> bool:
-        """Floating or complex: the dtypes that gradients flow through."""
-        return self.kind in "fc"
 
     @property
     def real(self) -> DType:

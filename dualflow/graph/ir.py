@@ -119,7 +119,8 @@ class Node:
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """This node with other inputs of the same specs."""
-        specs = [v.spec for v in self.outputs]
+        outputs = self.outputs
+        specs = (outputs[0].spec,) if len(outputs) == 1 else self.specs
         return Node(self.op, inputs, self.attrs, specs, self.origin, self.merged_origins, self.device)
 
     def like(
@@ -237,12 +238,21 @@ class Graph:
         updates = tuple(Update(u.input, v) for u, v in zip(self.updates, results[count:], strict=True))
         return replace(self, outputs=tuple(results[:count]), updates=updates, **changes)
 
+    @property
+    def ops(self) -> frozenset[Op]:
+        """The ops of the nodes, without those of the graphs inside them. Computed once."""
+        return _ops(self)
+
     def users(self) -> dict[Value, list[Node]]:
         """The consumers of each value."""
         consumers: dict[Value, list[Node]] = {}
         for node in self.nodes:
-            for value in dict.fromkeys(node.inputs):
-                consumers.setdefault(value, []).append(node)
+            for value in node.inputs:
+                readers = consumers.get(value)
+                if readers is None:
+                    consumers[value] = [node]
+                elif readers[-1] is not node:  # it reads the value twice
+                    readers.append(node)
         return consumers
 
     @entry
@@ -325,6 +335,11 @@ def once_per_graph(compute: Callable[[Graph], T]) -> Callable[[Graph], T]:
         return result
 
     return computed
+
+
+@once_per_graph
+def _ops(graph: Graph) -> frozenset[Op]:
+    return frozenset([node.op for node in graph.nodes])
 
 
 TEXT: Final[Slot[Callable[[Graph], str]]] = Slot("the text of graphs", unfilled("the text of graphs"))

@@ -42,13 +42,14 @@ class Make(Protocol):
 Rule = Callable[[Node, Make], Replacement]
 
 
-def rewrite(graph: Graph, rule: Rule) -> Graph:
+def rewrite(graph: Graph, rule: Rule, ops: Set[Op] | None = None) -> Graph:
     """``graph`` with ``rule`` applied once to each node in program order, and to each new node.
 
     Unchanged nodes are shared with ``graph``, which is returned itself if nothing changes. Replaced nodes
-    stay in the graph, unused, until dead code elimination.
+    stay in the graph, unused, until dead code elimination. With ``ops``, nodes of ``graph`` with other ops
+    stay as they are.
     """
-    return rebuild(graph, _Applied(rule))
+    return rebuild(graph, _Applied(rule), ops=ops)
 
 
 class Expansion(NamedTuple):
@@ -76,15 +77,15 @@ def expand(
     The rule gets nodes of the op ``kinds``, whose inputs have been replaced. Unlike in :func:`rewrite`, new
     values may have other specs, if their consumers allow it.
     """
-    if not any(issubclass(kind, kinds) for kind in {type(node.op.kind) for node in graph.nodes}):
-        return graph
-    return rebuild(graph, lambda _, node: rule(node) if isinstance(node.op.kind, kinds) else None)
+    ops = {op for op in graph.ops if isinstance(op.kind, kinds)}
+    return rebuild(graph, lambda _, node: rule(node), ops=ops) if ops else graph
 
 
 def rebuild(
     graph: Graph,
     rule: Callable[[Node, Node], Expansion | None],
     replaced: dict[Value, Value] | None = None,
+    ops: Set[Op] | None = None,
 ) -> Graph:
     """``graph`` with nodes replaced by ``rule``; itself if nothing changes.
 
@@ -92,24 +93,32 @@ def rebuild(
         rule: ``rule(node, current)`` returns what replaces ``node``, a node of ``graph``, or None to keep it.
             ``current`` is ``node`` with its inputs replaced.
         replaced: initial replacements of values. All other replacements are added.
+        ops: the ops of the nodes that the rule is called for; by default all.
     """
     replaced = {} if replaced is None else replaced
-    nodes = rebuilt(graph.nodes, rule, replaced)
+    nodes = rebuilt(graph.nodes, rule, replaced, ops)
     if not replaced and len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
         return graph
     return graph.with_results([replaced.get(v, v) for v in graph.results], nodes=tuple(nodes))
 
 
 def rebuilt(
-    nodes: Iterable[Node], rule: Callable[[Node, Node], Expansion | None], replaced: dict[Value, Value]
+    nodes: Iterable[Node],
+    rule: Callable[[Node, Node], Expansion | None],
+    replaced: dict[Value, Value],
+    ops: Set[Op] | None = None,
 ) -> list[Node]:
-    """The nodes that replace ``nodes``; new replacements of values are added to ``replaced``."""
+    """The nodes that replace ``nodes``; new replacements of values are added to ``replaced``.
+
+    The rule is called for nodes of ``ops``, by default for all.
+    """
     new_nodes: list[Node] = []
+    replaced_values = replaced.keys()
     for node in nodes:
         current = node
-        if replaced and not replaced.keys().isdisjoint(node.inputs):
+        if replaced and not replaced_values.isdisjoint(node.inputs):
             current = node.with_inputs([replaced.get(v, v) for v in node.inputs])
-        expansion = rule(node, current)
+        expansion = rule(node, current) if ops is None or node.op in ops else None
         if expansion is not None:
             new_nodes += expansion.nodes
             values = expansion.values

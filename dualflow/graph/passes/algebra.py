@@ -7,7 +7,6 @@ may change.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +26,8 @@ from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD
 
 _MAX_COMPARED = 4096
-_ROW_MAJOR = (RESHAPE, EXPAND_DIMS, SQUEEZE)
+_ROW_MAJOR: Final = (RESHAPE, EXPAND_DIMS, SQUEEZE)
+_KEEP_UNIFORM: Final = (BROADCAST_TO, *_ROW_MAJOR)
 
 
 def simplify_algebra(graph: Graph) -> Graph:
@@ -44,7 +44,7 @@ def _rule(node: Node, make: Make) -> Replacement:
 def uniform(value: Value) -> Any:
     """The number that all elements of a constant have; None if they differ or ``value`` is no constant."""
     node = value.node
-    while node is not None and node.op in (BROADCAST_TO, *_ROW_MAJOR):
+    while node is not None and node.op in _KEEP_UNIFORM:
         node = node.inputs[0].node
     if node is None or node.op is not CONSTANT:
         return None
@@ -83,21 +83,23 @@ def _spread(value: Value, node: Node, make: Make) -> Replacement:
     return (make(BROADCAST_TO, (value,), {"shape": shape}),) if shape.is_static else None
 
 
-def _either(node: Node, test: Callable[[Value], bool]) -> Value | None:
-    """The other input of a commutative node, if ``test`` holds for one of its inputs."""
+def _beside(node: Node, number: float, *, negative_zero: bool = False) -> Value | None:
+    """The other input of a commutative node, if one of its inputs is ``number``, as for :func:`_is`."""
     x, y = node.inputs
-    return x if test(y) else y if test(x) else None
+    if _is(y, number, negative_zero=negative_zero):
+        return x
+    return y if _is(x, number, negative_zero=negative_zero) else None
 
 
 def times_one(node: Node, make: Make) -> Replacement:
     """x * 1 = x"""
-    x = _either(node, lambda v: _is(v, 1))
+    x = _beside(node, 1)
     return _spread(x, node, make) if x is not None and _real(x) else None
 
 
 def times_minus_one(node: Node, make: Make) -> Replacement:
     """x * -1 = -x"""
-    x = _either(node, lambda v: _is(v, -1))
+    x = _beside(node, -1)
     if x is None or x.spec.dtype.kind not in "if":
         return None
     return _spread(make(negative.op, (x,)), node, make)
@@ -105,7 +107,8 @@ def times_minus_one(node: Node, make: Make) -> Replacement:
 
 def product_of_negatives(node: Node, make: Make) -> Replacement:
     """-x * -y = x * y"""
-    x, y = (producer(v, negative.op) for v in node.inputs)
+    x = producer(node.inputs[0], negative.op)
+    y = producer(node.inputs[1], negative.op) if x else None
     return (make(node.op, (x.inputs[0], y.inputs[0])),) if x and y else None
 
 
@@ -122,7 +125,7 @@ def over_one(node: Node, make: Make) -> Replacement:
 
 def plus_zero(node: Node, make: Make) -> Replacement:
     """x + -0.0 = x, and n + 0 = n for integers; x + 0.0 is 0.0 for -0.0"""
-    x = _either(node, lambda v: _is(v, 0, negative_zero=True))
+    x = _beside(node, 0, negative_zero=True)
     return _spread(x, node, make) if x is not None else None
 
 
@@ -162,8 +165,8 @@ def negated_broadcast(node: Node, make: Make) -> Replacement:
 def integer_chain(node: Node, make: Make) -> Replacement:
     """(n + a) + b = n + (a + b) for integers, which wrap; the same for their products"""
     op, (x, y) = node.op, node.inputs
-    inner = producer(x, op)
-    if inner is None or node.output.spec.dtype.kind not in "iu" or producer(y, CONSTANT) is None:
+    inner = producer(x, op) if y.spec.dtype.is_integer else None
+    if inner is None or producer(y, CONSTANT) is None:
         return None
     n, a = inner.inputs
     if producer(a, CONSTANT) is None or inner.output.spec.shape != node.output.spec.shape:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, walk_nodes
 from dualflow.graph.passes.over_bodies import map_bodies
-from dualflow.graph.rewrite import Expansion, expand, removal, replaced_by
+from dualflow.graph.rewrite import Expansion, expand, rebuild, removal, replaced_by
 from dualflow.graph.scalars import bodies
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Opaque
@@ -68,7 +68,9 @@ def nodes_with_effects(nodes: Iterable[Node]) -> list[Node]:
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without assignment nodes, in bodies too."""
     graph = map_bodies(graph, drop_assignments)
-    return expand(graph, lambda node: removal(node) if node.op is ASSIGNMENT else None, (Opaque,))
+    if ASSIGNMENT not in graph.ops:
+        return graph
+    return rebuild(graph, lambda _, node: removal(node), ops={ASSIGNMENT})
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:

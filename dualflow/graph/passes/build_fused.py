@@ -14,7 +14,7 @@ from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, IterationSpace, operands_with_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view
-from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
+from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan, View
 from dualflow.sizes.symbolic_sizes import typical
 
 
@@ -126,6 +126,8 @@ class _Rebuild:
 
     def value(self, old: Value) -> Value:
         """The new value for ``old``; a view or literal is copied when it is first read."""
+        if old in self.new:
+            return self.new[old]
         chain = []
         current = old
         while current not in self.new:
@@ -144,7 +146,8 @@ class _Rebuild:
     def _append(self, node: Node, inputs: list[Value]) -> None:
         copied = node.with_inputs(inputs)
         self.nodes.append(copied)
-        self.new.update(zip(node.outputs, copied.outputs, strict=True))
+        for old, new in zip(node.outputs, copied.outputs, strict=True):
+            self.new[old] = new
 
     def fuse(self, group: Group) -> None:
         body = _Body(group, self.group_of, self.repeated, self.computed)
@@ -225,7 +228,8 @@ class _Body:
     def _append(self, node: Node, inputs: list[Value]) -> Node:
         copied = node.with_inputs(inputs)
         self.nodes.append(copied)
-        self.new.update(zip(node.outputs, copied.outputs, strict=True))
+        for old, new in zip(node.outputs, copied.outputs, strict=True):
+            self.new[old] = new
         return copied
 
     def _table(self, value: Value) -> Value:
@@ -297,9 +301,10 @@ def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -
             escaping.add(base)
 
     for node in graph.nodes:
-        if not is_view(node):
+        if not isinstance(node.op.kind, View):
+            group = group_of.get(node)
             for value in node.inputs:
-                add_read(value, group_of.get(node))
+                add_read(value, group)
     return escaping
 
 

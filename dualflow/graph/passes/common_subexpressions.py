@@ -20,7 +20,8 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
         """f(x) = the results of an earlier f(x), an equal node."""
         if node.effect is not None:
             return None
-        earlier = first.setdefault((node.op, node.inputs, exact_attrs(node.attrs)), node)
+        attrs = exact_attrs(node.attrs) if node.attrs else ()
+        earlier = first.setdefault((node.op, node.inputs, attrs), node)
         return None if earlier is node else earlier.outputs
 
     return rewrite(graph, same_as_before)

@@ -56,7 +56,7 @@ def split_complex(graph: Graph) -> Graph:
 
 
 def _part(graph: Graph) -> Graph:
-    if not any(v.spec.dtype.is_complex for n in graph.nodes for v in (*n.inputs, *n.outputs)):
+    if not [n for n in graph.nodes for v in (*n.inputs, *n.outputs) if v.spec.dtype.is_complex]:
         return graph
     parted = rebuild(graph, _SplitRule())
     return graph if parted is graph else eliminate_dead_code(fold_constants(parted))

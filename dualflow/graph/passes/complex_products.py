@@ -14,7 +14,7 @@ from dualflow.ops.contraction import MATMUL
 
 def split_complex_products(graph: Graph) -> Graph:
     """``graph`` with four products of real matrices in place of each product of complex ones."""
-    return lower_nodes(graph, _is_complex_product, _as_products_of_parts)
+    return lower_nodes(graph, _is_complex_product, _as_products_of_parts) if MATMUL in graph.ops else graph
 
 
 def _is_complex_product(node: Node) -> bool:

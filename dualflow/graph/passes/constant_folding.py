@@ -34,8 +34,9 @@ def fold(node: Node, make: Make) -> Replacement:
     """
     if node.effect is not None or isinstance(node.op.kind, Literal):
         return None
-    if not all(map(_is_constant, node.inputs)):
-        return None
+    for value in node.inputs:
+        if not _is_constant(value):
+            return None
     if any(size_variables(tuple(spec.shape)) for spec in node.specs) or size_variables(node.attrs):
         return None
     operand_bytes = sum(_base_array(value).nbytes for value in node.inputs)
@@ -63,12 +64,15 @@ def _repeats_one(array: Array) -> bool:
 
 def _is_constant(value: Value) -> bool:
     """Whether ``value`` is a constant, or a small view of one."""
-    if value.node is None or not isinstance(value.node.op.kind, Literal | View):
+    if value.node is None:
         return False
-    base = base_of(value)
-    if base.node is None or not isinstance(base.node.op.kind, Literal):
+    kind = value.node.op.kind
+    if isinstance(kind, Literal) or not isinstance(kind, View):
+        return isinstance(kind, Literal)
+    base = base_of(value).node
+    if base is None or not isinstance(base.op.kind, Literal):
         return False
-    return base is value or (is_static(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES)
+    return is_static(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES
 
 
 def _base_array(value: Value) -> Array:

@@ -6,9 +6,8 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.graph.deferred_errors import CHECK_VALUE, DeferredError
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.rewrite import Expansion, expand
+from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.checks import REQUIRED
-from dualflow.ops.op_kinds import Elementwise
 from dualflow.sizes.symbolic_sizes import bounds
 
 
@@ -17,11 +16,13 @@ def check_before_reading(graph: Graph) -> Graph:
 
     The kernel that computes such a tensor tests the condition for each element, so not at all without any.
     """
-    return expand(graph, _checked, (Elementwise,))
+    if REQUIRED not in graph.ops:
+        return graph
+    return rebuild(graph, lambda _, node: _checked(node), ops={REQUIRED})
 
 
 def _checked(node: Node) -> Expansion | None:
-    if node.op is not REQUIRED or not _may_be_empty(node.output.spec.shape):
+    if not _may_be_empty(node.output.spec.shape):
         return None
     x, condition = node.inputs
     if condition.spec.shape != ():

@@ -28,7 +28,7 @@ class _Sum(NamedTuple):
 
 def add_in_products(graph: Graph) -> Graph:
     """c + s * (a @ b) = product_add(a, b, c; s), if nothing else reads the product."""
-    if MATMUL not in {node.op for node in graph.nodes}:
+    if MATMUL not in graph.ops:
         return graph
     return replace_matches(graph, _match, _product_add, lambda match: match.unused)
 

@@ -26,7 +26,7 @@ def widen_float16(graph: Graph) -> Graph:
 
 
 def _widen(graph: Graph) -> Graph:
-    if not any(map(_computes_in_float16, graph.nodes)):
+    if not [node for node in graph.nodes for v in node.inputs if v.spec.dtype is float16]:
         return graph
     return fold_constants(rebuild(graph, _Widened()))
 

@@ -13,7 +13,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.over_bodies import inside_out
-from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.graph.rewrite import Expansion, expand
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
@@ -38,7 +38,7 @@ FOUR_STEPS: Final = Op(
 
 
 def _with_steps(graph: Graph) -> Graph:
-    return rebuild(graph, lambda _, node: _steps(node))
+    return expand(graph, _steps, (Opaque,))
 
 
 transform_in_steps = inside_out(_with_steps)
@@ -47,7 +47,8 @@ transform_in_steps = inside_out(_with_steps)
 
 def _steps(node: Node) -> Expansion | None:
     kind = node.op.kind
-    if not isinstance(kind, Opaque) or kind.fourier is None:
+    assert isinstance(kind, Opaque)
+    if kind.fourier is None:
         return None
     (x,) = node.inputs
     if not kind.fourier(x.spec, **node.attrs):

@@ -23,11 +23,13 @@ from dualflow.graph.passes.build_fused import FIRST, Group, Stages, regroup
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.graph.symbolic_size_ops import binds_sizes
 from dualflow.graph.views import base_of, dims_of_base, is_generated, is_view
-from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
+from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan, View
 from dualflow.sizes.symbolic_sizes import typical
 
 _LOOP_KINDS: Final = (Elementwise, Reduce, Scan, Gather)
 """The kinds of ops that loop nests compute."""
+_WITHOUT_REDUCTIONS: Final = Stages(0, 0)
+"""The stages of a node in a group without reductions."""
 
 
 def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:
@@ -62,9 +64,10 @@ class _Partition:
         self.index: dict[Node, int] = {}
         self.readers_of_input: dict[Value, list[Node]] = {}
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
-        self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
+        self.failing = {n for n in graph.nodes if may_fail(n)} if self.effects else set()
         self.too_long: set[tuple[Group, Group]] = set()
-        self.size_bindings = [i for i, n in enumerate(graph.nodes) if binds_sizes(n)]
+        self.size_bindings = [i for i in self.effects if binds_sizes(graph.nodes[i])]
+        self.reduced_values = {v for n in graph.nodes if isinstance(n.op.kind, Reduce) for v in n.inputs}
 
     def groups(self) -> list[Group]:
         for index, node in enumerate(self.graph.nodes):
@@ -89,16 +92,21 @@ class _Partition:
         return self.group_of.get(self.bases[value])
 
     def _producer_groups(self, node: Node) -> list[Group]:
-        groups = [self.group_of.get(self.bases[value]) for value in node.inputs]
-        return [group for group in dict.fromkeys(groups) if group is not None]
+        groups: dict[Group, None] = {}
+        for value in node.inputs:
+            group = self.group_of.get(self.bases[value])
+            if group is not None:
+                groups[group] = None
+        return list(groups)
 
     def _record_reads(self, node: Node, position: int, consumer_group: Group | None = None) -> None:
         for value in node.inputs:
-            producer_group = self._producer_group(value)
-            if producer_group is not None and producer_group is not consumer_group:
-                producer_group.first_consumer = min(producer_group.first_consumer, position)
-            elif producer_group is None and consumer_group is not None:
-                self.readers_of_input.setdefault(value, []).append(node)
+            producer_group = self.group_of.get(self.bases[value])
+            if producer_group is None:
+                if consumer_group is not None:
+                    self.readers_of_input.setdefault(value, []).append(node)
+            elif producer_group is not consumer_group and position < producer_group.first_consumer:
+                producer_group.first_consumer = position
 
     def _add_to_group(self, node: Node, index: int) -> None:
         producer_groups = self._producer_groups(node)
@@ -107,9 +115,9 @@ class _Partition:
             group = _new_group(node, index)
         self.group_of[node] = group
         if node in self.failing:  # effects before it stay before it
-            group.first_consumer = min(
-                [group.first_consumer, *self.effects[bisect(self.effects, index) :][:1]]
-            )
+            following = bisect(self.effects, index)
+            if following < len(self.effects):
+                group.first_consumer = min(group.first_consumer, self.effects[following])
         for producer_group in producer_groups:
             if producer_group is not group and not self._is_summed_elsewhere(producer_group, node):
                 self._merge(group, producer_group, node, index)
@@ -117,12 +125,14 @@ class _Partition:
 
     def _group_for(self, node: Node, index: int, producer_groups: Sequence[Group]) -> Group | None:
         """The group that ``node`` joins: one that computes an operand, or else one that reads it too."""
-        for group in sorted(producer_groups, key=lambda g: -len(g.nodes)):
+        if len(producer_groups) > 1:
+            producer_groups = sorted(producer_groups, key=lambda g: -len(g.nodes))
+        for group in producer_groups:
             if not self._is_summed_elsewhere(group, node) and self._join(group, node, index):
                 return group
         if producer_groups:
             return None
-        for value in () if _is_expanding(node) else node.inputs:
+        for value in () if self._is_expanding(node) else node.inputs:
             for consumer in self.readers_of_input.get(value, ())[-2:]:
                 group = self.group_of[consumer]
                 if not self._has_other_reduction(group, node) and self._join(group, node, index):
@@ -131,29 +141,39 @@ class _Partition:
 
     def _is_summed_elsewhere(self, group: Group, node: Node) -> bool:
         """Whether ``group`` would store a broadcast for a reduction of another kernel."""
-        return bool(group.reduced) and _is_expanding(node) and self._has_other_reduction(group, node)
+        return self._has_other_reduction(group, node) and self._is_expanding(node)
+
+    def _is_expanding(self, node: Node) -> bool:
+        """Whether the result of a node has more elements than its operands, as a broadcast has."""
+        read = sum([typical(base.spec.size) for base in set(map(base_of, node.inputs))])
+        return typical(node.output.spec.size) > max(read, 1)
 
     def _has_other_reduction(self, group: Group, node: Node) -> bool:
         """Whether a reduction reads ``node``, and can't join ``group``, whose reductions have other axes."""
-        reductions = [n for n in self.users.get(node.output, ()) if isinstance(n.op.kind, Reduce)]
-        index_axes = self._fit_axes(group, node) if reductions and group.reduced else None
-        if index_axes is None or isinstance(node.op.kind, Reduce):
+        if not group.reduced or node.output not in self.reduced_values or isinstance(node.op.kind, Reduce):
             return False
+        index_axes = self._fit_axes(group, node)
+        if index_axes is None:
+            return False
+        reductions = [n for n in self.users[node.output] if isinstance(n.op.kind, Reduce)]
         reduced = [reduced_axes(reduction, index_axes) for reduction in reductions]
         return any(axes and axes != group.reduced for axes in reduced)
 
     def _join(self, group: Group, node: Node, index: int) -> bool:
         if group.is_scan or isinstance(node.op.kind, Scan):
             return False
-        position = self._common_position([group], node, index)
-        index_axes = (
-            self._fit_axes(group, node)
-            if position is not None and len(group.nodes) < self.costs.max_ops
-            else None
-        )
-        if position is None or index_axes is None or not self._fits(group, node, index_axes):
+        if len(group.nodes) >= self.costs.max_ops:
             return False
-        reduced = group.reduced | reduced_axes(node, index_axes)
+        position = self._common_position([group], node, index)
+        if position is None:
+            return False
+        index_axes = self._fit_axes(group, node)
+        if index_axes is None:
+            return False
+        own_reduced = reduced_axes(node, index_axes)
+        if not self._fits(group, node, index_axes, own_reduced):
+            return False
+        reduced = group.reduced | own_reduced
         staged = self._stages_of(node, index_axes, group.all_axes - reduced, group.stage)
         if staged.number > self.costs.max_stages:
             return False
@@ -168,60 +188,72 @@ class _Partition:
 
         ``stage`` has the stage from which on each other node is available.
         """
-        available_from = max([stage.get(base, 0) for v in node.inputs if (base := self.bases[v])], default=0)
+        available_from = 0
+        for value in node.inputs:
+            base = self.bases[value]
+            if base is not None:
+                available_from = max(available_from, stage.get(base, 0))
         if reduced_axes(node, index_axes):
             return Stages(available_from + 1, available_from + 1)
         return Stages(available_from, available_from + (not axis_set(index_axes) <= parallel_axes))
 
     def _common_position(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
         """A position at which ``groups`` and ``node`` can run as one group; None if there is none."""
-        top = max(g.position for g in groups)
-        if self._last_dependency(node, groups) < top and all(g.first_consumer > top for g in groups):
+        top = max([g.position for g in groups])
+        first_consumer = min([g.first_consumer for g in groups])
+        if first_consumer > top and self._last_dependency(node, groups) < top:
             return top
-        return index if all(g.first_consumer > index for g in groups) else None
+        return index if first_consumer > index else None
 
     def _last_dependency(self, node: Node, inside: Sequence[Group]) -> int:
         """The largest position of the nodes and groups that ``node`` depends on, except groups ``inside``."""
         last = -1
         if self.size_bindings:  # its sizes, or those of views it reads, may be bound there
-            last = max([last, *self.size_bindings[: bisect(self.size_bindings, self.index[node])][-1:]])
+            last = _last_before(self.size_bindings, self.index[node])
         if node in self.failing:
-            last = max([last, *self.effects[: bisect(self.effects, self.index[node])][-1:]])
+            last = max(last, _last_before(self.effects, self.index[node]))
         for value in node.inputs:
-            base, producer_group = self.bases[value], self._producer_group(value)
+            base = self.bases[value]
+            if base is None:
+                continue
+            producer_group = self.group_of.get(base)
             if producer_group is None:
-                last = max(last, -1 if base is None else self.index[base])
+                last = max(last, self.index[base])
             elif producer_group not in inside:
                 last = max(last, producer_group.position)
         return last
 
     def _fit_axes(self, group: Group, node: Node) -> Axes | None:
         """The loop axes of ``group`` that the axes of ``node`` can run along; None if they don't fit."""
+        if self._gathers_from(group, node):
+            return None
+        produced: list[tuple[Value, Axes]] = []
+        hints: list[Axes] = []
+        for value in node.inputs:
+            if self.group_of.get(self.bases[value]) is group:
+                axes = self._produced_axes(group, value)
+                if axes is None:
+                    return None
+                produced.append((value, axes))
+            elif value in group.operand_axes:
+                hints.append(group.operand_axes[value])
         shape = index_shape(node)
         loops: list[int | None] = [None] * len(shape)
-        operand_axes = [
-            (v, self._produced_axes(group, v)) for v in node.inputs if self._producer_group(v) is group
-        ]
-        if any(axes is None for _, axes in operand_axes) or self._gathers_from(group, node):
-            return None
         if not isinstance(node.op.kind, Gather):
-            fixed = [axes for _, axes in operand_axes if axes is not None]
-            hints = [
-                group.operand_axes[v]
-                for v in node.inputs
-                if v in group.operand_axes and self._producer_group(v) is not group
-            ]
-            if not all(_assign_axes(loops, axes) for axes in fixed):
-                return None
+            for _, axes in produced:
+                if not _assign_axes(loops, axes):
+                    return None
             for axes in hints:
                 _assign_axes(loops, axes)
         if not _complete(group, loops, shape):
             return None
         index_axes = tuple(loops)
-        read_axes = dict(operands_with_axes(node, index_axes))
-        if all(_agree(axes, read_axes[v]) for v, axes in operand_axes if axes is not None):
-            return index_axes
-        return None
+        if produced:
+            read_axes = dict(operands_with_axes(node, index_axes))
+            for value, axes in produced:
+                if not _agree(axes, read_axes[value]):
+                    return None
+        return index_axes
 
     def _gathers_from(self, group: Group, node: Node) -> bool:
         """Whether ``node`` gathers from a value that ``group`` computes, and which must be complete first."""
@@ -229,21 +261,25 @@ class _Partition:
 
     def _produced_axes(self, group: Group, value: Value) -> Axes | None:
         """The loop axes of a value that ``group`` computes, or a view of one; None if the view mixes axes."""
+        axes = group.result_axes.get(value)
+        if axes is not None:
+            return axes
         dims = dims_of_base(value)
         if dims is None:
             return None
         axes = group.result_axes[base_of(value)]
-        return tuple(None if d is None else axes[d] for d in dims)
+        return tuple([None if d is None else axes[d] for d in dims])
 
-    def _fits(self, group: Group, node: Node, index_axes: Axes) -> bool:
-        """Whether one loop nest can compute ``group`` and ``node``."""
-        output = axis_set(output_axes(node, index_axes))
-        reduced = reduced_axes(node, index_axes)
+    def _fits(self, group: Group, node: Node, index_axes: Axes, reduced: frozenset[int]) -> bool:
+        """Whether one loop nest can compute ``group`` and ``node``, which reduces these axes."""
         if reduced:
             same = not group.reduced or group.reduced == reduced
             separate = _is_split_after(group.shape, reduced) and self._reads_reduction_result(group, node)
             return axis_set(index_axes) == group.all_axes and same and not separate
-        if not group.reduced or output != group.parallel_axes:
+        output = axis_set(output_axes(node, index_axes))
+        if not group.reduced:
+            return output == group.all_axes
+        if output != group.parallel_axes:
             separate = _is_split_after(group.shape, group.reduced) and self._reads_reduction_result(
                 group, node
             )
@@ -269,18 +305,19 @@ class _Partition:
         if mapping is None:
             return
         new_index_axes = {
-            n: tuple(None if a is None else mapping[a] for a in index_axes)
+            n: tuple([None if a is None else mapping[a] for a in index_axes])
             for n, index_axes in other.index_axes.items()
         }
         staged = self._stages_if_merged(target, other, new_index_axes)
         if staged is None:
             return
         target.position, target.first_consumer = position, min(target.first_consumer, other.first_consumer)
-        target.stage.update({n: staged[n].available_from for n in target.nodes})
+        for node_of_target in target.nodes:
+            target.stage[node_of_target] = staged[node_of_target].available_from
         for node_of_other, index_axes in new_index_axes.items():
             target.add(node_of_other, index_axes, staged[node_of_other])
             self.group_of[node_of_other] = target
-        target.stages = max(s.number for s in staged.values())
+        target.stages = max([s.number for s in staged.values()])
 
     def _stages_if_merged(
         self, target: Group, other: Group, new_index_axes: dict[Node, Axes]
@@ -292,6 +329,8 @@ class _Partition:
         if (target, other) in self.too_long:
             return None
         index_axes = target.index_axes | new_index_axes
+        if not target.reduced and not other.reduced:
+            return dict.fromkeys(index_axes, _WITHOUT_REDUCTIONS)
         reduced = target.reduced.union(*[reduced_axes(n, axes) for n, axes in new_index_axes.items()])
         stage: dict[Node, int] = {}
         staged: dict[Node, Stages] = {}
@@ -305,12 +344,14 @@ class _Partition:
 
     def _match(self, target: Group, other: Group, node: Node) -> dict[int, int] | None:
         """The axis of ``target`` that each axis of ``other`` becomes; None if they can't be one nest."""
-        if sorted(target.shape, key=hash) != sorted(other.shape, key=hash) or self._gathers_from(other, node):
+        if target.shape != other.shape and sorted(target.shape, key=hash) != sorted(other.shape, key=hash):
+            return None
+        if self._gathers_from(other, node):
             return None
         pairs = [
             (self._produced_axes(other, v), axes)
             for v, axes in operands_with_axes(node, target.index_axes[node])
-            if self._producer_group(v) is other
+            if self.group_of.get(self.bases[v]) is other
         ]
         fewer, more = sorted((target.operand_axes, other.operand_axes), key=len)
         pairs += [(other.operand_axes[v], target.operand_axes[v]) for v in fewer if v in more]
@@ -319,7 +360,7 @@ class _Partition:
             if theirs is None or not _pair(mapping, theirs, ours):
                 return None
         mapping = _fill(mapping, other.shape, target.shape)
-        reduced = frozenset(mapping[a] for a in other.reduced) if mapping or not other.shape else None
+        reduced = frozenset([mapping[a] for a in other.reduced]) if mapping or not other.shape else None
         if reduced is None or any(other.shape[a] != target.shape[b] for a, b in mapping.items()):
             return None
         one_reduction = not reduced or not target.reduced or reduced == target.reduced
@@ -332,7 +373,7 @@ def _bases(graph: Graph) -> dict[Value, Node | None]:
     """For each value, the node that computes its elements, through views; None for inputs."""
     bases: dict[Value, Node | None] = dict.fromkeys(graph.inputs)
     for node in graph.nodes:
-        base = bases[node.inputs[0]] if is_view(node) else node
+        base = bases[node.inputs[0]] if isinstance(node.op.kind, View) else node
         for value in node.outputs:
             bases[value] = base
     return bases
@@ -346,19 +387,22 @@ def _is_split_after(shape: Sequence[int], reduced: frozenset[int]) -> bool:
 
 def _new_group(node: Node, index: int) -> Group:
     shape = index_shape(node)
-    space_shape = tuple(d for d in shape if d != 1)
-    axes = iter(range(len(space_shape)))
-    group = Group(index, space_shape)
-    index_axes = tuple(None if d == 1 else next(axes) for d in shape)
+    loops: list[int] = []
+    axes: list[int | None] = []
+    for size in shape:
+        is_loop = size != 1
+        axes.append(len(loops) if is_loop else None)
+        if is_loop:
+            loops.append(size)
+    group, index_axes = Group(index, tuple(loops)), tuple(axes)
     group.add(node, index_axes, Stages(1, 1) if reduced_axes(node, index_axes) else FIRST)
     return group
 
 
-def _is_expanding(node: Node) -> bool:
-    """Whether the result of a node has more elements than its operands, as a broadcast has."""
-    bases = {base_of(v) for v in node.inputs}
-    read = sum([typical(v.spec.size) for v in bases])
-    return typical(node.output.spec.size) > max(read, 1)
+def _last_before(positions: Sequence[int], index: int) -> int:
+    """The last of the sorted ``positions`` up to ``index``; -1 if there is none."""
+    count = bisect(positions, index)
+    return positions[count - 1] if count else -1
 
 
 def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
@@ -381,18 +425,18 @@ def _complete(group: Group, loops: list[int | None], shape: Sequence[int]) -> bo
         if size == 1:
             loops[i] = None
         elif loops[i] is None:
-            axis = next((a for a in free if group.shape[a] == size), None)
-            if axis is None:
+            axes = [a for a in free if group.shape[a] == size]
+            if not axes:
                 return False
-            free.remove(axis)
-            loops[i] = axis
+            free.remove(axes[0])
+            loops[i] = axes[0]
         elif group.shape[loops[i]] != size:  # type: ignore[index]  # not None: tested above
             return False
     return True
 
 
 def _agree(axes: Axes, read_axes: Axes) -> bool:
-    return all(a is None or a == b for a, b in zip(axes, read_axes, strict=True))
+    return axes == read_axes or all(a is None or a == b for a, b in zip(axes, read_axes, strict=True))
 
 
 def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:

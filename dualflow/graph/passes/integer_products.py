@@ -24,7 +24,7 @@ _INTEGER_MATMUL: Final = replace(MATMUL, kind=MatMul(of_integers=True))
 
 def sum_integer_products(graph: Graph) -> Graph:
     """``graph`` with a sum in place of each product of 8-bit integers."""
-    return lower_nodes(graph, _is_integer_product, _as_sum)
+    return lower_nodes(graph, _is_integer_product, _as_sum) if INTEGER_PRODUCT in graph.ops else graph
 
 
 def multiply_integer_matrices(graph: Graph) -> Graph:
@@ -40,7 +40,7 @@ def multiply_integer_matrices(graph: Graph) -> Graph:
 
 def sum_integer_matrices(graph: Graph) -> Graph:
     """``graph`` with a sum in place of each matrix product of integers."""
-    return lower_nodes(graph, _is_integer_matmul, _as_sum_of_matrices)
+    return lower_nodes(graph, _is_integer_matmul, _as_sum_of_matrices) if MATMUL in graph.ops else graph
 
 
 def _is_integer_product(node: Node) -> bool:

@@ -16,7 +16,8 @@ def merge_loops(graph: Graph) -> Graph:
     The gradient of a loop runs the loop again and stacks the residuals of the backward pass. This pass merges
     the two.
     """
-    loops = [n for n in graph.nodes if isinstance(n.op.kind, Loop) and n.effect is None]
+    ops = {op for op in graph.ops if isinstance(op.kind, Loop)}
+    loops = [n for n in graph.nodes if n.op in ops and n.effect is None] if ops else []
     of_inputs: dict[tuple[Value, ...], list[Node]] = {}
     for node in loops:
         of_inputs.setdefault(node.inputs, []).append(node)

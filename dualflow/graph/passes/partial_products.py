@@ -26,7 +26,9 @@ class _PartialProduct(NamedTuple):
 
 def cut_products(graph: Graph) -> Graph:
     """(a @ b)[i:j, k:l] = a[i:j] @ b[:, k:l], if nothing else reads the product."""
-    matches = {n: part for n in graph.nodes if (part := _match(n)) is not None}
+    if GETITEM not in graph.ops or MATMUL not in graph.ops:
+        return graph
+    matches = {n: part for n in graph.nodes if n.op is GETITEM and (part := _match(n)) is not None}
     if not matches:
         return graph
     users, results = graph.users(), set(graph.results)
@@ -51,7 +53,7 @@ def _match(node: Node) -> _PartialProduct | None:
 
     The products of single rows and columns add in another order.
     """
-    product = node.inputs[0].node if node.op is GETITEM else None
+    product = node.inputs[0].node
     if product is None or product.op is not MATMUL or product.output.spec.dtype.char not in _DTYPES:
         return None
     key, fixed = node.attrs["key"], all(is_static(sizes(v)) for v in (*product.inputs, product.output))

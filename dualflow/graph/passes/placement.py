@@ -31,7 +31,7 @@ def place_on_host(graph: Graph) -> Graph:
             return None
         return replaced_by(node.like(_host_op(node.op), node.inputs, node.attrs, node.specs))
 
-    return expand(graph, placed)
+    return expand(graph, placed) if _names_cpu(graph) else graph
 
 
 def without_placement(graph: Graph) -> Graph:
@@ -43,7 +43,12 @@ def without_placement(graph: Graph) -> Graph:
         op = original_op(node)
         return replaced_by(Node(op, node.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
 
-    return expand(graph, unplaced)
+    return expand(graph, unplaced) if _names_cpu(graph) else graph
+
+
+def _names_cpu(graph: Graph) -> bool:
+    """Whether a block of the CPU called an op of ``graph``, without those of its bodies."""
+    return CPU in {node.device for node in graph.nodes}
 
 
 def is_placed_on_host(node: Node) -> bool:

@@ -18,7 +18,7 @@ def add_in_scatters(graph: Graph) -> Graph:
 
     So the gradient of an indexing in a loop writes one row per iteration instead of the whole tensor.
     """
-    if Scatter not in {type(node.op.kind) for node in graph.nodes}:
+    if not any(isinstance(op.kind, Scatter) for op in graph.ops):
         return graph
     return replace_matches(graph, _match, _onto, lambda match: [match[1]])
 

@@ -43,9 +43,9 @@ _OPERATIONS: Final[Mapping[Op, np.ufunc]] = {
 
 def compute_from_sizes(graph: Graph) -> Graph:
     """``graph`` with scalars that are computed from sizes of arguments as :class:`SizeScalar`."""
-    if not any(node.op is SIZES for node in graph.nodes) or computes_sizes(graph):
+    if SIZES not in graph.ops or computes_sizes(graph):
         return graph
-    rewritten = rewrite(graph, _fold)
+    rewritten = rewrite(graph, _fold, {CAST, *_OPERATIONS})
     return graph if rewritten is graph else eliminate_dead_code(rewritten)
 
 
@@ -73,12 +73,17 @@ def _applied(node: Node, dtype: DType) -> SizeScalar | None:
     operation = _OPERATIONS.get(node.op)
     if operation is None:
         return None
-    operands = [_scalar(value, dtype) for value in node.inputs]
-    if None in operands or all(x is None or _is_number(x) for x in operands):
+    operands = []
+    for value in node.inputs:
+        scalar = _scalar(value, dtype)
+        if scalar is None:
+            return None
+        operands.append(scalar)
+    if all(map(_is_number, operands)):
         return None
     if node.op in (multiply.op, divide.op) and operands[1] == SizeScalar(None, dtype, (1.0,)):
         return operands[0]
-    if sum(_operations(x) for x in operands if x is not None) >= MAX_OPERATIONS:
+    if sum(map(_operations, operands)) >= MAX_OPERATIONS:
         return None
     return SizeScalar(operation, dtype, tuple(operands))
 
@@ -96,7 +101,7 @@ def _scalar(value: Value, dtype: DType) -> SizeScalar | None:
     node = base_of(value).node
     if node is None or not is_scalar_literal(value):
         return None
-    if value.spec.dtype != dtype or node.output.spec.dtype != dtype:
+    if value.spec.dtype is not dtype or node.output.spec.dtype is not dtype:
         return None
     if isinstance(node.op.kind, Literal):
         return SizeScalar(None, dtype, (float(node.attrs["value"].reshape(-1)[0]),))

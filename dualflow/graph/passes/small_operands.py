@@ -10,7 +10,7 @@ from dualflow.ops.op_kinds import Opaque
 
 def lower_small_operands(graph: Graph) -> Graph:
     """``graph`` with kernels in place of host calls on small operands."""
-    if not any(isinstance(node.op.kind, Opaque) and node.op.kind.lowering for node in graph.nodes):
+    if not any(isinstance(op.kind, Opaque) and op.kind.lowering for op in graph.ops):
         return graph
     rewritten = rewrite(graph, _lower)
     return graph if rewritten is graph else eliminate_dead_code(rewritten)

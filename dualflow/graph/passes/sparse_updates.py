@@ -33,7 +33,7 @@ def step_on_rows(graph: Graph, costs: CostModel) -> Graph:
     first, in the order in which the scatter adds them: the number of one of them is written to a table at
     that index, and all of them are added to the sum of that number.
     """
-    if SCATTER_ADD not in {node.op for node in graph.nodes}:
+    if SCATTER_ADD not in graph.ops:
         return graph
     results = set(graph.results)
     once = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.dead_code import is_live
 from dualflow.graph.rewrite import Expansion, rebuild, removal
 from dualflow.ops.op_kinds import Cond, Loop
+from dualflow.ops.record import Op
+
+_CONTROL: Final = (Cond, Loop)
 
 
 def trim_control(graph: Graph) -> Graph:
@@ -18,6 +22,8 @@ def trim_control(graph: Graph) -> Graph:
 
     Unused outputs of other nodes are removed if the op has ``prune_outputs``.
     """
+    if is_live(graph) and not any(map(_may_have_unused_outputs, graph.ops)):
+        return graph
     needs: dict[Node, _Needs] = {}
     parts: dict[Node, dict[str, Any]] = {}
     needed: set[Node] = set()
@@ -26,7 +32,7 @@ def trim_control(graph: Graph) -> Graph:
         if node.effect is None and live.isdisjoint(node.outputs):
             continue
         needed.add(node)
-        if isinstance(node.op.kind, Cond | Loop):
+        if isinstance(node.op.kind, _CONTROL):
             node_needs = needs[node] = (
                 _loop_needs(node, live) if isinstance(node.op.kind, Loop) else _cond_needs(node, live)
             )
@@ -50,6 +56,10 @@ def trim_control(graph: Graph) -> Graph:
         return None if used is None or used.all_of(node) else _expansion(current, used)
 
     return rebuild(graph, trimmed)
+
+
+def _may_have_unused_outputs(op: Op) -> bool:
+    return op.prune_outputs is not None or isinstance(op.kind, _CONTROL)
 
 
 def _pruned_attrs(node: Node, live: Container[Value]) -> dict[str, Any] | None:
