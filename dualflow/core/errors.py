@@ -71,7 +71,7 @@ class DTypeError(DualflowError, TypeError):
 
 
 class UnsupportedValueError(DTypeError, ValueError):
-    """An object that can't become a tensor, such as None; TensorFlow raises a ValueError."""
+    """A value without a counterpart of the other kind: None as a tensor, a vector as a Python number."""
 
 
 class StructureError(InvalidArgumentError, TypeError):

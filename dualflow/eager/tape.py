@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -15,14 +15,12 @@ from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager import recording
 from dualflow.eager.differentiable_parts import (
-    differentiable_parts,
     flatten_differentiable,
     only_differentiable,
 )
-from dualflow.eager.engine import adapt_to_dtype
 from dualflow.eager.jacobians import gradient_columns
+from dualflow.eager.output_gradients import cotangents_of_targets
 from dualflow.eager.recording import Tape
-from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.unconnected import (
     NO_GRADIENT,
     Unconnected,
@@ -31,8 +29,7 @@ from dualflow.eager.unconnected import (
 )
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.cotangent_shapes import matched
-from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
@@ -289,7 +286,7 @@ class GradientTape:
         targets, _ = flatten_differentiable(target)
         for t in targets:
             _check_target(t)
-        weights = _cotangents(targets, output_gradients)
+        weights = cotangents_of_targets(targets, output_gradients)
         flat, rebuild = flatten_differentiable(sources)
         self._release(tape)
         gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
@@ -448,45 +445,6 @@ def _check_target(target: Any) -> None:
             "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"
         )
         warn_user(f"{requirement}, got {target.dtype.name}")
-
-
-def _cotangents(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    """The cotangent of each target: its output gradient, or ones."""
-    if output_gradients is None:
-        return [_ones(t) for t in targets]
-    flat = _flat_cotangents(output_gradients)
-    if len(flat) != len(targets):
-        raise InvalidArgumentError(
-            f"{len(targets)} targets need as many output_gradients, not {len(flat)}; give None for ones."
-        )
-    return [_ones(t) if g is None else _cotangent(g, t) for t, g in zip(targets, flat, strict=True)]
-
-
-def _ones(target: Any) -> Any:
-    """Ones like the target; for a scalar a cached tensor."""
-    if type(target) is EagerTensor and not target.ndim and target.dtype.computes:
-        return adapt_to_dtype(1.0, target._array.dtype)
-    return ones_like(target)
-
-
-def _flat_cotangents(output_gradients: Any) -> list[Any]:
-    if isinstance(output_gradients, list | tuple):
-        return [part for x in output_gradients for part in differentiable_parts(x)]
-    return flatten_differentiable(output_gradients)[0]
-
-
-_SHAPES_DIFFER: Final = "output_gradients of shape {0} do not broadcast to their target's shape {1}."
-
-
-def _cotangent(output_gradient: Any, target: Any) -> Any:
-    """An output gradient as a tensor of the target's dtype and shape."""
-    tensor = convert_to_tensor(output_gradient, dtype_hint=target.dtype)
-    if tensor.dtype is not target.dtype and target.dtype.is_inexact:
-        raise DTypeError(
-            f"output_gradients of dtype {tensor.dtype.name} belong to a target of dtype {target.dtype.name}; "
-            "cast them with df.cast."
-        )
-    return matched(tensor, target, _SHAPES_DIFFER, repeats=True)
 
 
 def _zeros_of_jacobian(target: Any, source: Any) -> AbstractTensor:

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import Array, as_array
 from dualflow.core.dtypes import DType, as_dtype, of_array
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError, UnsupportedValueError
 from dualflow.core.locks import imported
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -161,7 +161,7 @@ class EagerTensor(Tensor):
     def _only_element(self, target: str) -> Array:
         array = self._array
         if array.size != 1:
-            raise InvalidArgumentError(
+            raise UnsupportedValueError(
                 f"A tensor of shape {self.shape} has {array.size} elements and can't become {target}; "
                 "reduce it or index it to one element first."
             )

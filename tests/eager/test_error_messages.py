@@ -10,7 +10,12 @@ import pytest
 from error_cases import ErrorCases, Frames
 
 import dualflow as df
-from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnsupportedValueError,
+)
 from dualflow.eager import updates
 from dualflow.eager.updates import VariableUpdate
 
@@ -190,7 +195,7 @@ CASES = {
     # tensors
     "a vector as a float": (
         lambda: float(V),
-        InvalidArgumentError,
+        UnsupportedValueError,
         r"shape \(2,\) has 2 elements",
         "reduce it or index it",
     ),

@@ -112,6 +112,15 @@ def test_variables_that_are_no_floats_have_no_gradient(kind):
         assert floats.numpy().tolist() == [1.0, 1.0]
 
 
+@pytest.mark.filterwarnings("ignore:The dtype of the (watched|target) tensor:UserWarning")
+def test_strings_have_no_gradient():
+    x, text = df.constant(3.0), df.constant(["a"])
+    with df.GradientTape() as tape:
+        tape.watch([x, text])
+        targets = [text, x * x]
+    assert [None if g is None else g.numpy() for g in tape.gradient(targets, [x, text])] == [6.0, None]
+
+
 def test_zeros_for_an_unconnected_integer_variable_are_integers():
     v = df.Variable([1, 2])
     with df.GradientTape() as tape:

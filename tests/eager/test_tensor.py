@@ -118,6 +118,12 @@ def test_a_variable_is_formatted_as_it_is_printed():
     assert f"{v}" == str(v) == "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.5>"
 
 
+@pytest.mark.parametrize("convert", [int, float, complex])
+def test_a_vector_is_no_number(convert):
+    with pytest.raises(TypeError, match=r"shape \(2,\) has 2 elements and can't become"):
+        convert(df.constant([1, 2]))
+
+
 def test_conversions_of_one_element():
     assert int(df.constant(3)) == 3
     assert float(df.constant([2.5])) == 2.5
