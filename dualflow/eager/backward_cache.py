@@ -116,25 +116,30 @@ def _eager_pass(
     leaves: list[Any] = []
     operands: list[EagerTensor] = []
     numbers: dict[int, int] = {}
+    count = 0
     for op, inputs, outputs, attrs in records:
         ops.append(op)
         if attrs:
             ops.append(_attrs_key(attrs))
         for x in inputs:
-            number = numbers.get(id(x))
-            if number is None:
+            identity = id(x)
+            if identity not in numbers:
                 if type(x) is not EagerTensor:
                     return None
-                number = numbers[id(x)] = len(operands)
+                numbers[identity] = count
+                count += 1
                 operands.append(x)
-                leaves.append(x._array.shape)
-                leaves.append(x._array.dtype)
-            inputs_of_ops.append(number)
+                array = x._array
+                leaves.append(array.shape)
+                leaves.append(array.dtype)
+            inputs_of_ops.append(numbers[identity])
         inputs_of_ops.append(-1)
         for y in outputs:
-            if type(y) is not EagerTensor or id(y) in numbers:
+            identity = id(y)
+            if type(y) is not EagerTensor or identity in numbers:
                 return None
-            numbers[id(y)] = len(operands)
+            numbers[identity] = count
+            count += 1
             operands.append(y)
     numbers_of_targets: list[int] = []
     numbers_of_weights: list[int] = []
@@ -235,9 +240,12 @@ def _traced(eager_pass: _Pass, records: Records, targets: Sequence[Any], groups:
 
 def _replayed(program: BackwardProgram, operands: list[EagerTensor]) -> list[Any]:
     """The gradients that a program computes of the operands, which it releases after their last use."""
+    arrays = [operands[n]._array for n in program.operands]
+    if program.separate:
+        operands.clear()
+        return list(map(wrap, program.run(arrays)))
     tensors: dict[int | None, Any] = {None: None}
     tensors |= {slot: operands[operand] for slot, operand in program.returned}
-    arrays = [operands[n]._array for n in program.operands]
     operands.clear()
     for slot, array in zip(program.results, program.run(arrays), strict=True):
         if slot not in tensors:

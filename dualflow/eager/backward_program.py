@@ -7,7 +7,7 @@ attributes, dtypes and shapes, and runs the kernels that the rules would run, on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -17,6 +17,7 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType
+from dualflow.core.exact_equality import exact_attrs
 from dualflow.core.numpy_warnings import quiet
 from dualflow.core.records import NamedTuple, compared_fields, dataclass
 from dualflow.core.shape import Shape
@@ -31,6 +32,7 @@ from dualflow.eager.backward_source import (
 )
 from dualflow.eager.engine import EAGER, explain
 from dualflow.eager.tensor import EagerTensor, interned_shape, wrap
+from dualflow.ops.broadcasting import BROADCAST_TO
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import COMPILED_ABOVE, REGISTRY, Op
@@ -39,6 +41,9 @@ _OPS: Final = "dualflow.ops."
 """The modules whose functions and classes, as attributes, are rules without state."""
 _PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})
 _PLAIN_BASES: Final = (Enum, DType, np.dtype)
+_ARITHMETIC: Final = (np.add, np.subtract, np.multiply, np.divide)
+_SMALL: Final = 1 << 12
+"""The number of elements up to which equal steps share a result, which is then kept until its last use."""
 _MAX_CONSTANT: Final = 256
 """The number of elements of the largest array that a program keeps."""
 
@@ -113,6 +118,7 @@ class BackwardProgram:
             slots, and the constants that rules create in the next.
         returned: the operands that are results: the slot and the position of each.
         results: the slot of the gradient of each source; None for a source without one.
+        separate: whether each source has a gradient, which is no operand and no other's.
         function: the steps as a function.
         large: whether a step has a large operand, and runs on the engine, which may have a compiled kernel.
     """
@@ -121,6 +127,7 @@ class BackwardProgram:
     operands: tuple[int, ...]
     returned: tuple[tuple[int, int], ...]
     results: tuple[int | None, ...]
+    separate: bool
     function: BackwardFunction
     large: bool
 
@@ -157,7 +164,7 @@ class BackwardTrace(Engine):
         is_valid: False after a rule has read a value.
     """
 
-    __slots__ = ("_constants", "_count", "_steps", "is_valid", "operands")
+    __slots__ = ("_constants", "_count", "_results", "_scalars", "_steps", "is_valid", "operands")
     eager = True
 
     def __init__(self, specs: Sequence[TensorSpec]) -> None:
@@ -166,18 +173,44 @@ class BackwardTrace(Engine):
         self._count = len(specs)
         self._constants: dict[int, tuple[int, EagerTensor]] = {}
         self._steps: list[_TracedStep] = []
+        self._results: dict[Hashable, tuple[UnknownTensor, ...]] = {}
+        self._scalars: dict[int, int] = {}
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if op.effect is not None or not has_fixed_rules(op, attrs):
             raise NoProgramError
-        numbers = tuple([self._number(x) for x in inputs])
+        numbers = self._unrepeated(op, inputs, tuple([self._number(x) for x in inputs]))
+        key = op, numbers, exact_attrs(attrs)
+        outputs = self._results.get(key) or self._new_step(op, inputs, numbers, attrs)
+        if all(y.spec.size <= _SMALL for y in outputs):
+            self._results[key] = outputs
+        if op is BROADCAST_TO and not inputs[0].ndim:
+            self._scalars[outputs[0].number] = numbers[0]
+        return outputs[0] if op.outputs == 1 else outputs
+
+    def _unrepeated(self, op: Op, inputs: tuple[Any, ...], numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """The numbers of the inputs of a step; arithmetic reads a scalar where an input is its repetition.
+
+        NumPy's results have the same bits, as the other input has the shape of the result.
+        """
+        if op.kernel in _ARITHMETIC and inputs[0].spec.size <= _SMALL:
+            (x, y), (first, second) = inputs, numbers
+            if first in self._scalars and second not in self._scalars and y.shape == x.shape:
+                return self._scalars[first], second
+            if second in self._scalars and first not in self._scalars and x.shape == y.shape:
+                return first, self._scalars[second]
+        return numbers
+
+    def _new_step(
+        self, op: Op, inputs: tuple[Any, ...], numbers: tuple[int, ...], attrs: dict[str, Any]
+    ) -> tuple[UnknownTensor, ...]:
         outputs = tuple([self._tensor(spec) for spec in op.specs([x.spec for x in inputs], attrs)])
         large = type(op.kind) is not View and any(x.spec.size > op.compiled_above for x in inputs)
         returns = _returns(op, outputs[0])
         self._steps.append(
             _TracedStep(op, numbers, tuple([y.number for y in outputs]), returns, attrs, large)
         )
-        return outputs if returns is Returns.SEVERAL else outputs[0]
+        return outputs
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
         first, first_number = len(self._steps), self._count
@@ -186,6 +219,8 @@ class BackwardTrace(Engine):
             if result.number < first_number:
                 raise NoProgramError
             del self._steps[first:]
+            self._results.clear()
+            self._scalars.clear()
             numbers = (self._number(x),)
             self._steps.append(_TracedStep(rule, numbers, (result.number,), Returns.ARRAY, attrs, True))
         return result
@@ -206,6 +241,8 @@ class BackwardTrace(Engine):
         results = [None if g is None else self._number(g) for g in gradients]
         if not self.is_valid:
             raise NoProgramError
+        reads = {n for s in self._steps for n in s.inputs}.union(results)
+        self._steps = [s for s in self._steps if s.what is not BROADCAST_TO or s.outputs[0] in reads]
         reads = {n for s in self._steps for n in s.inputs}
         operands = [x.number for x in self.operands if x.number in reads or x.number in results]
         constants = {number: tensor._array for number, tensor in self._constants.values()}
@@ -218,7 +255,10 @@ class BackwardTrace(Engine):
         slots_of_results = tuple([None if n is None else slots.of[n] for n in results])
         function = function_of(steps, len(operands), list(constants.values()), slots_of_results)
         returned = tuple([(slots.of[n], n) for n in operands if n in results])
-        return BackwardProgram(tuple(steps), tuple(operands), returned, slots_of_results, function, large)
+        separate = not returned and len({*results, None}) == len(results) + 1
+        return BackwardProgram(
+            tuple(steps), tuple(operands), returned, slots_of_results, separate, function, large
+        )
 
     def _dead(self, kept: set[int | None]) -> list[list[int]]:
         """For each step the numbers that no later one reads; the next step has those of unread results."""

@@ -112,6 +112,35 @@ def test_a_structure_that_occurs_often_has_a_program_which_other_values_share(mo
     assert bits(gradients(mlp, arrays(7, (4, 3), (3, 2), (2,)))) == results[7]
 
 
+def ops_of_steps():
+    (program,) = programs()
+    return [step.op.name for step in program.steps]
+
+
+def test_equal_steps_run_once():
+    """Both inputs of a square have the same cotangent."""
+    for _ in range(2):
+        gradients(lambda x: x * x, [df.constant([1.0, 2.0])])
+    assert sorted(ops_of_steps()) == ["add", "multiply"]
+
+
+def test_arithmetic_reads_a_scalar_instead_of_its_repetition():
+    x = df.constant([np.nan, -np.nan, np.inf, -0.0, 0.0, 1.0])
+    for weight in (2.0, np.nan, -np.nan, -0.0, np.inf):
+        backward_cache._programs.clear()
+        by_rules, *later = [
+            bits(gradients(lambda x: df.reduce_sum(x * x), [x], output_gradients=df.constant(weight)))
+            for _ in range(3)
+        ]
+        assert later == [by_rules, by_rules]
+        assert "broadcast_to" not in ops_of_steps()
+
+
+def test_a_repeated_scalar_that_is_a_result_is_computed():
+    for _ in range(3):
+        assert gradients(df.reduce_sum, [df.constant([1.0, 2.0])])[0].numpy().tolist() == [1.0, 1.0]
+
+
 def test_a_rule_that_reads_values_runs_again_each_time():
     @df.custom_gradient
     def signed(x):
