@@ -188,7 +188,9 @@ class EagerEngine(Engine):
 
     def shallow_copy(self, tensor: Any) -> Any:
         if type(tensor) is EagerTensor:
-            return wrap(tensor._array)
+            copy = EagerTensor()
+            copy._array = tensor._array
+            return copy
         return to_host(tensor) if BLOCK_DEVICE.get() == CPU else tensor.__copy__()
 
     def read(self, variable: Any) -> EagerTensor:

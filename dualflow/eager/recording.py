@@ -66,20 +66,6 @@ class Tape:
         """Record computations that depend on later reads of ``variable``."""
         self.variables[id(variable)] = variable
 
-    def watch_read(self, variable: Any, read: Any) -> None:
-        """Watch ``read``, the tensor that a read of ``variable`` returned."""
-        self.watched.add(id(read))
-        self.reads.setdefault(id(variable), []).append(read)
-
-    def watch_if_accessed(self, variable: Any) -> bool:
-        """Whether ``variable`` is watched; a trainable one is watched from now on, if ``accessed``."""
-        if id(variable) in self.variables:
-            return True
-        if not (self.accessed and variable.trainable):
-            return False
-        self.variables[id(variable)] = variable
-        return True
-
     def watches(self, value: Any) -> bool:
         """Whether computations that depend on a tensor or variable are recorded."""
         if isinstance(value, AbstractVariable):
@@ -118,7 +104,10 @@ class Recording(DelegatingEngine):
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
-            x, y = convert_operands(self, x, y)
+            if type(x) is EagerTensor and type(y) is Variable:
+                y = self.read(y)
+            else:
+                x, y = convert_operands(self, x, y)
             if type(x) is not EagerTensor or type(y) is not EagerTensor:
                 return op.run_on(self, (x, y), _NOTHING)
         dtype = x._array.dtype
@@ -199,17 +188,23 @@ class Recording(DelegatingEngine):
 
     def read(self, variable: Any) -> Any:
         value = self.base.read(variable)
-        before = self._reads.get(id(variable))
+        key = id(variable)
+        before = self._reads.get(key)
         if before is not None and before[0] is value:
             return before[1]
         read = None
         for tape in self.tapes:
-            if tape.watch_if_accessed(variable):
+            if key in tape.variables or (tape.accessed and variable.trainable):
                 if read is None:
                     # A new tensor object: a tape doesn't watch the one that was read before it began.
                     read = self.base.shallow_copy(value)
-                    self._reads[id(variable)] = value, read
-                tape.watch_read(variable, read)
+                    self._reads[key] = value, read
+                tape.variables[key] = variable
+                tape.watched.add(id(read))
+                if key in tape.reads:
+                    tape.reads[key].append(read)
+                else:
+                    tape.reads[key] = [read]
         return value if read is None else read
 
 
@@ -271,7 +266,7 @@ def gradients(
     for source in sources:
         if not isinstance(source, TENSORS):
             raise DTypeError(f"The sources of a gradient must be tensors and variables, not {source!r}.")
-        if source.dtype.is_inexact or (integers and not isinstance(source, AbstractVariable)):
+        if source.dtype.kind in "fc" or (integers and not isinstance(source, AbstractVariable)):
             # the gradient of a variable is the sum over all its reads
             groups.append((source, *tape.reads.get(id(source), ())))
         else:

@@ -194,6 +194,8 @@ def matmul(
     """
     try:
         try:
+            if not (transpose_a or transpose_b or adjoint_a or adjoint_b) and output_type is None:
+                return dispatch.current().binary(MATMUL, a, b)
             return _product_of(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, output_type)
         except CompositeError as error:
             options = {
