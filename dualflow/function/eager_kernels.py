@@ -12,7 +12,6 @@ function of ops is traced for symbolic sizes, and the program of that graph is c
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import Context
@@ -37,7 +36,6 @@ from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.pipeline import optimise
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, MatMul, Opaque, Reduce, Scan, Scatter
 from dualflow.ops.record import COMPILED_ABOVE, Op
 from dualflow.sizes.symbolic_sizes import UndecidedSize, size_variable
@@ -54,11 +52,6 @@ _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np
 _MAX_CALLS: Final = 512
 """The number of cached calls, of some ten kilobytes each."""
 _MAX_SIZES: Final = 1 << 14
-MOST_MULTIPLICATIONS: Final = 1_000_000
-"""The number of multiplications of the products of small matrices that NumPy computes.
-
-OpenBLAS uses threads for more. They busy-wait for up to 0.1 s afterwards, while kernels need processors.
-"""
 _SMALL_RATIO: Final = 16
 """An array is copied if another one is larger by at least this factor."""
 _MISSING: Final = object()
@@ -116,11 +109,9 @@ def run_kernel(
     A function that returns ``count`` numbers takes that as an attribute. Returns None if there is no kernel,
     or if it fails: then NumPy's kernel raises the op's own error.
     """
-    if what is MATMUL and _is_small_product(inputs[0]._array, inputs[1]._array, **attrs):
-        return None
-    if (isinstance(what, Op) and not _has_kernel(what, inputs, attrs)) or not eager_kernels_on():
-        return None
     arrays = [x._array for x in inputs]
+    if (isinstance(what, Op) and not _has_kernel(what, arrays, attrs)) or not eager_kernels_on():
+        return None
     key = call_key(what, arrays, attrs, count)
     run = _runs.get(key, _MISSING)
     if run is _MISSING:
@@ -134,18 +125,6 @@ def run_kernel(
     return result
 
 
-def _is_small_product(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> bool:
-    """Whether a product has few multiplications, and its matrices few elements."""
-    size, other = a.size, b.size
-    if size > COMPILED_ABOVE or other > COMPILED_ABOVE or a.ndim < 2:
-        return False
-    inner = a.shape[-2 if transpose_a else -1]
-    if a.ndim > 2 < b.ndim:
-        inner *= max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
-    few: bool = size * other <= MOST_MULTIPLICATIONS * inner
-    return few
-
-
 def call_key(
     what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], count: int | None
 ) -> tuple[Hashable, ...]:
@@ -157,11 +136,13 @@ def call_key(
     return what, exact_attrs(attrs), count, *[(a.dtype, a.shape, a.strides) for a in arrays]
 
 
-def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
-    """Whether there are kernels for the kind of the op."""
+def _has_kernel(op: Op, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> bool:
+    """Whether there are kernels for the kind of the op, and they suit these inputs."""
+    if op.small is not None and op.small(*arrays, **attrs):
+        return False
     kind = op.kind
     if isinstance(kind, Opaque):
-        return kind.fourier is not None and kind.fourier(*[x._array for x in inputs], **attrs)
+        return kind.fourier is not None and kind.fourier(*arrays, **attrs)
     return isinstance(kind, _KINDS)
 
 

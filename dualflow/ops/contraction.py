@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import MatMul
-from dualflow.ops.record import Op, Promotion, register
+from dualflow.ops.record import COMPILED_ABOVE, Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
 from dualflow.sizes.size_functions import common_size
 
@@ -63,6 +64,23 @@ def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
     return np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
 
 
+def _is_small(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> bool:
+    """Whether a product has few multiplications, and its matrices few elements."""
+    if a.size > COMPILED_ABOVE or b.size > COMPILED_ABOVE or a.ndim < 2:
+        return False
+    inner = a.shape[-2 if transpose_a else -1]
+    if a.ndim > 2 < b.ndim:
+        inner *= max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
+    return bool(a.size * b.size <= _MOST_MULTIPLICATIONS * inner)
+
+
+_MOST_MULTIPLICATIONS: Final = 1_000_000
+"""The number of multiplications of the products of small matrices that NumPy computes.
+
+OpenBLAS uses threads for more. They busy-wait for up to 0.1 s afterwards, while kernels need processors.
+"""
+
+
 def _vjp_a(g: Any, out: Any, a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     return _product(b, g, transpose_b, True) if transpose_a else _product(g, b, False, not transpose_b)
 
@@ -86,6 +104,7 @@ MATMUL = register(
         vjp=(_vjp_a, _vjp_b),
         promotion=Promotion.TOGETHER,
         compiled_above=1 << 12,
+        small=_is_small,
         samples=(
             _sample((3, 4), (4, 2)),
             _sample((4, 3), (4, 2), transpose_a=True),

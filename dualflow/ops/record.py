@@ -117,6 +117,8 @@ class Op:
         operand_attributes: the attributes whose integers may come from operands; None if they are numbers.
         compiled_above: the number of elements of an input above which the eager op runs its compiled kernel,
             if it has one for these inputs.
+        small: ``small(*arrays, **attrs)`` returns whether the eager op runs its NumPy kernel for inputs of
+            which one has more elements than ``compiled_above``; None if their number alone decides.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Op:
     required_shapes: Callable[..., Sequence[Sequence[int]]] | None = None
     operand_attributes: OperandAttributes | None = None
     compiled_above: int = COMPILED_ABOVE
+    small: Callable[..., bool] | None = None
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:
