@@ -18,12 +18,13 @@ from dualflow.ops.batching_rules import PER_ELEMENT
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.comparison import equal
 from dualflow.ops.op_kinds import Decompose, SizeReader
-from dualflow.ops.record import Op, register
+from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.summation import total
 from dualflow.ops.tensor_sizes import size_as_tensor
-from dualflow.sizes.symbolic_sizes import SymInt
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import SymInt, bounds
 
 _NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"
 
@@ -59,12 +60,24 @@ def _summed(read: SizeReader, flow: Any, like: Any) -> Any:
     flow = sum_to(flow, Shape(shape))
     for axis, size in enumerate(shape):
         if isinstance(size, SymInt) and size != flow.shape[axis]:
+            flow = _not_empty(flow, axis, size)
             total_flow = reduce_sum(flow, axis, keepdims=True)
             target = (*flow.shape[:axis], size, *flow.shape[axis + 1 :])
             flow = where(
                 equal(size_as_tensor(size), 1), total_flow, read.require_first(flow, target, _NOT_BACK)
             )
     return read.require_shape(flow, shape, _NOT_BACK)
+
+
+def _not_empty(flow: Any, axis: int, size: int) -> Any:
+    """``flow``, whose size along an axis may be 0 while ``size`` is 1, with a zero there in this case."""
+    least_flow, least = bounds(flow.shape[axis])[0], bounds(size)[0]
+    if least is None or least < 1 or (least_flow is not None and least_flow > 0):
+        return flow
+    paddings = [
+        (0, largest(size - flow.shape[axis], 0)) if i == axis else (0, 0) for i in range(len(flow.shape))
+    ]
+    return dispatch.current().apply(REGISTRY["pad"], (flow,), {"paddings": tuple(paddings), "value": 0})
 
 
 SUM_LIKE: Final = register(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import float64, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -15,9 +16,10 @@ from dualflow.ops.arrangement import transpose as transposed
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
+from dualflow.ops.joining import stack
 from dualflow.ops.late_sizes import as_size, once_sized
 from dualflow.ops.repetition import pad, reverse
-from dualflow.ops.static import static_float, static_int
+from dualflow.ops.static import static_float, static_int, static_value
 from dualflow.ops.tensor_sizes import size_as_tensor
 
 if TYPE_CHECKING:
@@ -168,8 +170,7 @@ def crop_to_bounding_box(
     >>> df.image.crop_to_bounding_box([[[1], [2], [3]]], 0, 1, 1, 2).numpy().ravel()
     array([2, 3], dtype=int32)
     """
-    top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
-    return once_known(lambda x: _part(x, top, left, height, width), image, height, width)
+    return _in_box(_part, image, offset_height, offset_width, target_height, target_width)
 
 
 def _part(image: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -185,6 +186,29 @@ def _part(image: Any, top: int, left: int, height: int, width: int) -> Any:
 
 def _box(*numbers: Any) -> tuple[int, ...]:
     return tuple(static_int(n, "an offset or a size") for n in numbers)
+
+
+def _in_box(change: Callable[..., Any], image: Any, *box: Any) -> Any:
+    """``change(image, *box)``, deferred until the sizes of the images and of the box are known.
+
+    The box is the first row and column, the height, and the width; each an int or a scalar tensor.
+    """
+    if not any(_is_dynamic(n) for n in box):
+        top, left, height, width = _box(*box)
+        return once_known(lambda x: change(x, top, left, height, width), image, height, width)
+    target = [None if _is_dynamic(n) else static_int(n, "a size") for n in box[2:]]
+
+    def result(x: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(Shape([*x.shape[:-3], *target, *x.shape[-1:]]), x.dtype)
+
+    numbers = stack([cast(convert_to_tensor(n), int64) for n in box])
+    return once_sized(lambda x, values: change(x, *values), result, image, integers=(numbers,))
+
+
+def _is_dynamic(number: Any) -> bool:
+    """Whether ``number`` is an integer scalar tensor that is known at run time only."""
+    is_scalar = isinstance(number, AbstractTensor) and not number.shape and number.dtype.is_integer
+    return is_scalar and static_value(number) is None
 
 
 @documented(
@@ -210,8 +234,7 @@ def pad_to_bounding_box(
     >>> df.image.pad_to_bounding_box([[[7]]], 0, 1, 1, 3).numpy().ravel()
     array([0, 7, 0], dtype=int32)
     """
-    top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
-    return once_known(lambda x: _pad_to_box(x, top, left, height, width), image, height, width)
+    return _in_box(_pad_to_box, image, offset_height, offset_width, target_height, target_width)
 
 
 def _pad_to_box(image: Any, top: int, left: int, height: int, width: int) -> Any:

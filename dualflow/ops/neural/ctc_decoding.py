@@ -32,6 +32,7 @@ from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike
@@ -98,7 +99,7 @@ def ctc_greedy_decoder(
         raise InvalidArgumentError(f"blank_index {blank_index} is outside of the {classes} classes.")
     best = transpose(argmax(x, 2))
     steps = expand_dims(convert_to_tensor(sequence_length), 1)
-    in_sequence = less(cast(range_of(x.shape[0]), steps.dtype), steps)
+    in_sequence = less(cast(range_of(axis_size(x, 0)), steps.dtype), steps)
     kept = logical_and(in_sequence, not_equal(best, blank))
     if merge_repeated:
         kept = logical_and(kept, _changes(best))

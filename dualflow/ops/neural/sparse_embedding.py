@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from dualflow.core.dtypes import float32, int32
+from dualflow.core.dtypes import float32, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import divide_no_nan, maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import greater, greater_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import stack
 from dualflow.ops.neural.embedding import embedding_lookup
 from dualflow.ops.powers import sqrt
+from dualflow.ops.reduction import reduce_max
 from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.selection import where
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
@@ -36,14 +38,10 @@ def _check_lookup(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str
             f"{what} takes SparseTensors of ids and weights, not {sp_ids!r} and {sp_weights!r}; "
             "df.sparse.from_dense makes one."
         )
-    if sp_ids.shape[0] is None or None in sp_ids.shape[:-1]:
-        raise InvalidArgumentError(
-            f"{what} needs a number of rows that is known while tracing, not that of shape {sp_ids.shape}."
-        )
     return str(kind)
 
 
-def _combined_rows(rows: Any, weights: Any, indices: Any, count: int, combiner: str) -> Any:
+def _combined_rows(rows: Any, weights: Any, indices: Any, count: Any, combiner: str) -> Any:
     """Rows summed at their positions, and divided as the combiner requires."""
     broadcast_weights = reshape(weights, [-1, *[1] * (len(rows.shape) - 1)])
     shape = [count, *rows.shape[1:]]
@@ -88,7 +86,7 @@ def embedding_lookup_sparse(
 
     Raises:
         OutOfRangeError: an id is outside the table.
-        InvalidArgumentError: the combiner is unknown, or the number of rows unknown in a trace.
+        InvalidArgumentError: the combiner is unknown.
         DTypeError: ``sp_ids`` or ``sp_weights`` is not a SparseTensor.
 
     >>> import dualflow as df
@@ -101,11 +99,10 @@ def embedding_lookup_sparse(
     rows = embedding_lookup(params, sp_ids.values, max_norm)
     indices = sp_ids.indices[:, :1]
     combined = _combined_rows(
-        rows, _weights(sp_weights, sp_ids.values, rows.dtype), indices, sp_ids.shape[0], kind
+        rows, _weights(sp_weights, sp_ids.values, rows.dtype), indices, sp_ids.sizes()[0], kind
     )
-    if sp_ids.values.shape[0] == 0:
-        return combined[:0]
-    return combined[: cast(sp_ids.indices[-1, 0] + 1, int32)]
+    last = maximum(reduce_max(indices), -1)
+    return combined[: cast(last + 1, int32)]
 
 
 def safe_embedding_lookup_sparse(
@@ -135,7 +132,7 @@ def safe_embedding_lookup_sparse(
 
     Raises:
         OutOfRangeError: an id is outside the table.
-        InvalidArgumentError: the combiner is unknown, or a size unknown in a trace.
+        InvalidArgumentError: the combiner is unknown.
         DTypeError: ``sparse_ids`` or ``sparse_weights`` is not a SparseTensor.
 
     >>> import dualflow as df
@@ -145,21 +142,21 @@ def safe_embedding_lookup_sparse(
     [[100.0], [0.0]]
     """
     kind = _check_lookup(sparse_ids, sparse_weights, combiner, "safe_embedding_lookup_sparse")
-    outer = sparse_ids.shape[:-1]
-    count = Shape(outer).num_elements()
+    outer = sparse_ids.sizes()[:-1]
+    count = math.prod(outer)
     ids = sparse_ids.values
     valid = greater_equal(ids, 0)
     if sparse_weights is not None and kind != "sum":
         valid = logical_and(valid, greater(sparse_weights.values, 0))
     rows = embedding_lookup(embedding_weights, where(valid, ids, 0), max_norm)
     weights = where(valid, _weights(sparse_weights, ids, rows.dtype), 0)
-    steps: list[Any] = [Shape(outer[i + 1 :]).num_elements() for i in range(len(outer))]
-    at = reduce_sum(sparse_ids.indices[:, :-1] * convert_to_tensor(steps, sparse_ids.indices.dtype), 1)
+    steps = [convert_to_tensor(math.prod(outer[i + 1 :]), int64) for i in range(len(outer))]
+    at = reduce_sum(cast(sparse_ids.indices[:, :-1], int64) * stack(steps), 1)
     indices = reshape(at, [-1, 1])
-    combined = _combined_rows(rows, weights, indices, count or 0, kind)
+    combined = _combined_rows(rows, weights, indices, count, kind)
     number = scatter_nd(indices, cast(valid, float32), [count])
     if default_id is not None:
         row = embedding_lookup(embedding_weights, static_int(default_id, "default_id"), max_norm)
-        has_ids = reshape(number > 0, [count or 0, *[1] * (len(rows.shape) - 1)])
+        has_ids = reshape(number > 0, [count, *[1] * (len(rows.shape) - 1)])
         combined = where(has_ids, combined, row)
     return reshape(combined, [*outer, *rows.shape[1:]])

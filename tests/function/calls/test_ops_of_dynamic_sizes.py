@@ -24,6 +24,17 @@ def symmetric(x: Any) -> Any:
     return df.matmul(x, x, transpose_b=True) + 5.0 * df.eye(len(x))
 
 
+def boxes(x: Any) -> Any:
+    height, width = df.shape(x)[1], df.shape(x)[2]
+    padded = df.image.pad_to_bounding_box(x, 1, 0, height + 2, 2 * width)
+    return df.image.crop_to_bounding_box(padded, 1, 1, height, width)
+
+
+def embeddings(x: Any, table: Any) -> Any:
+    ids = df.sparse.from_dense(df.cast(x > 0, df.int64))
+    return df.nn.safe_embedding_lookup_sparse(table, ids) * df.reduce_sum(x)
+
+
 CASES: dict[str, Case] = {
     "the first row": (lambda x: x[0], ((N, 3),)),
     "the last row": (lambda x: x[-1] * x[1], ((N, 3),)),
@@ -79,6 +90,12 @@ CASES: dict[str, Case] = {
     ),
     "a trace of two axes": (lambda x: df.einsum("bii->b", x), ((3, N, N),)),
     "an update of the last row": (lambda x: df.tensor_scatter_nd_update(x, [[0]], x[-1:]), ((N, 3),)),
+    "images in boxes of computed sizes": (boxes, ((1, N, N, 1),)),
+    "embeddings of sparse rows": (embeddings, ((N, 3), (2, 3))),
+    "scores of the best path": (
+        lambda x: df.nn.ctc_greedy_decoder(x, df.fill([df.shape(x)[1]], df.shape(x)[0] - 1))[1],
+        ((N, N, 3),),
+    ),
     "a cross entropy of classes": (
         lambda x: df.nn.sparse_softmax_cross_entropy_with_logits(df.range(len(x)) % len(x), x),
         ((N, N),),
@@ -111,6 +128,16 @@ def test_one_program_gives_the_values_and_gradients_of_eager_calls(name: str) ->
             df.nest.flatten(compiled(*inputs)), df.nest.flatten(both(*inputs)), strict=True
         ):
             np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_the_gradient_of_no_rows_and_a_row_of_padding_is_empty() -> None:
+    def with_next(x: Any) -> Any:
+        return x + df.pad(x[1:], [[0, 1]])
+
+    compiled = df.function(function_and_gradient(with_next), input_signature=[df.TensorSpec([None])])
+    for n in (2, 0, 1):
+        _, (slope,) = compiled(df.ones([n]))
+        np.testing.assert_allclose(slope, function_and_gradient(with_next)(df.ones([n]))[1][0], rtol=1e-5)
 
 
 @pytest.mark.llvm  # Numba has no programs for sizes that depend on data

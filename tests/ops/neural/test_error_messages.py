@@ -197,14 +197,6 @@ CASES = {
         "takes SparseTensors",
         "df.sparse.from_dense",
     ),
-    "ids of open rows": (
-        lambda: df.function(
-            lambda n: nn.embedding_lookup_sparse(M, df.SparseTensor([[0, 0]], [1], df.stack([n, n])), None)
-        )(df.constant(2, df.int64)),
-        InvalidArgumentError,
-        "a number of rows that is known while tracing",
-        "while tracing",
-    ),
     # decoding
     "scores of no steps": (
         lambda: nn.ctc_greedy_decoder(M, [3]),
