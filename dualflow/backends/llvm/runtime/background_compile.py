@@ -6,11 +6,10 @@ The other threads also load LLVM, which takes 7 ms.
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from dualflow.backends.llvm.runtime import jit, target
 from dualflow.backends.llvm.runtime.ir_source import IrSource
@@ -24,8 +23,6 @@ from dualflow.backends.llvm.runtime.parallel_compile import (
 )
 from dualflow.backends.runtime import object_cache
 
-SWITCH_SECONDS: Final = 3e-4
-
 
 @contextlib.contextmanager
 def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[CompileQueue]:
@@ -33,26 +30,8 @@ def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[Compil
 
     Its results raise InternalError for text that LLVM rejects.
     """
-    with (
-        llvm_lock(),
-        _frequent_switches(),
-        CompileQueue(lambda: _compiler(vector_bits), threads_for(threads)) as queue,
-    ):
+    with llvm_lock(), CompileQueue(lambda: _compiler(vector_bits), threads_for(threads)) as queue:
         yield queue
-
-
-@contextlib.contextmanager
-def _frequent_switches() -> Iterator[None]:
-    """A block in which a thread waits for Python's lock at most :data:`SWITCH_SECONDS`, not 5 ms.
-
-    A compiling thread needs the lock for a moment between two modules, while this one always runs Python.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, SWITCH_SECONDS))
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def _compiler(vector_bits: int) -> AbstractContextManager[Compile]:

@@ -8,8 +8,8 @@ from dualflow.core.digest import digest
 from dualflow.core.records import NamedTuple
 
 QUICKLY_COMPILED: Final = "; compiled without optimisations\n"
-"""The first line of modules of scalar code that runs once in a call, a step, a parallel loop, a block of a
-matrix product, or an allocation of many bytes.
+"""The first line of modules of scalar code that runs once in a call, a step, a task, a parallel loop, a block
+of a matrix product, or an allocation of many bytes.
 
 LLVM takes a quarter of the time for them if it doesn't optimise their machine code. Allocations take 20 ns
 longer, the sizes of a call at most 30 ns, and the others at most 2 ns.

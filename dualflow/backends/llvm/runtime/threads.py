@@ -117,7 +117,7 @@ def pool_source() -> IrSource:
 @functools.cache
 def tasks_source() -> IrSource:
     """The module that runs the tasks of a region on the threads of a pool."""
-    return IrSource(jit.shipped_text("tasks.ll") + _machine(), ("df_run_tasks",))
+    return IrSource(QUICKLY_COMPILED + jit.shipped_text("tasks.ll") + _machine(), ("df_run_tasks",))
 
 
 def _machine() -> str:
