@@ -105,6 +105,8 @@ LATE = {
     "numba": "0.2 s: only a user's own numba code needs it",
     "scipy": "0.05 s: only the ops that call its LAPACK or its special functions need it",
     "dualflow.function.autograph.compilation": "10 ms: only a function with control flow needs it",
+    "dualflow.function.autograph.array_aliases": "only functions that assign items of arrays need it",
+    "dualflow.scalar.complex_pairs": "0.7 ms: only graphs with complex numbers need it",
     "dualflow.backends": "imports llvmlite, numba or pyopencl; the first compile needs it",
     "dualflow.schedule.plan": "10 ms: graphs that NumPy runs are planned only for reports of memory",
     "dualflow.function.calls.strict": "only functions that are strict need it",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.compile_graph import compile_graph, lowered
 from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable
-from dualflow.backends.llvm.interval_clock import has_clock
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.background_compile import BackgroundCompilation
 from dualflow.backends.llvm.runtime.jit import CompileReport
@@ -99,7 +98,7 @@ def costs(compiled: Executable) -> CompileCosts:
 
 def step_timer(compiled: Executable) -> StepTimer:
     """A function that times each step of a call; with checked memory or without a clock, the whole call."""
-    if switches.checked_side() or not has_clock():
+    if switches.checked_side() or not imported("dualflow.backends.llvm.interval_clock").has_clock():
         return partial(whole_call, compiled)
     module = imported("dualflow.backends.llvm.timed_run")
     timed: TimedExecutable = module.TimedExecutable(compiled.graph, compiled.options)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.runtime.ir_source import IrSource
-from dualflow.backends.llvm.size_code import size_routine
 from dualflow.backends.llvm.steps import driver
 from dualflow.core.locks import imported
 from dualflow.graph.ir import Graph, Node, Value
@@ -25,7 +24,7 @@ def probable_sources(graph: Graph) -> Iterator[IrSource]:
     """The drivers, and the routines of the products in ``graph``, whose passes have not run."""
     yield driver()
     if argument_sizes(graph):
-        yield size_routine()
+        yield imported("dualflow.backends.llvm.size_code").size_routine()
     products = [node for node in graph.nodes if _is_product(node)]
     if products and uses_own_gemm():
         yield from dict.fromkeys([source for node in products for source in _routines(node)])
@@ -53,7 +52,7 @@ def certain_sources(plan: Plan) -> Iterator[IrSource]:
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         yield driver()
     if plan.argument_sizes:
-        yield size_routine()
+        yield imported("dualflow.backends.llvm.size_code").size_routine()
     products = [call.node for call in plan.walk() if call.kind is CallKind.PRODUCT]
     if uses_own_gemm():
         filled = [node for node in products if 0 not in sizes(node.output)]

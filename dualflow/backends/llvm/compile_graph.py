@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dualflow.backends.llvm import early_compile
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.certain_sources import certain_sources
-from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.linked_program import LinkedProgram, Lowered
 from dualflow.backends.llvm.runtime import jit, python_symbols, threads
 from dualflow.backends.llvm.runtime.background_compile import BackgroundCompilation
@@ -29,6 +28,7 @@ from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
 
 if TYPE_CHECKING:
+    from dualflow.backends.llvm.interval_clock import IntervalClock
     from dualflow.backends.llvm.program import Program
 
 

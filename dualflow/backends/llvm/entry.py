@@ -9,20 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.interval_clock import TIMED_STEPS, IntervalClock, IntervalKind
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.kernel_texts import KernelText
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.parameter_table import Parameter, ParameterTable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
-from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
-from dualflow.backends.llvm.steps import FUNCTION, RUN_STEPS, StepKind, StepRecord
+from dualflow.backends.llvm.steps import (
+    FUNCTION,
+    RUN_STEPS,
+    TIMED_STEPS,
+    IntervalKind,
+    StepKind,
+    StepRecord,
+)
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.shape import MAX_ELEMENTS
 from dualflow.graph import ir
@@ -41,6 +48,9 @@ from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
 from dualflow.sizes.size_functions import largest
 from dualflow.sizes.symbolic_sizes import typical
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.interval_clock import IntervalClock
 
 PADDING = 64
 """Bytes of padding after each buffer of dynamic size, for lanes that are masked off."""
@@ -267,7 +277,9 @@ class Entry:
         if scatter.onto is not None:
             self.launch(scatter.onto)
         element, bits = node.output.spec.dtype, unit.module.vector_bits
-        function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
+        function: IrSource = imported("dualflow.backends.llvm.scatter_kernels").routine(
+            element, positions.dtype, positions.depth, scatter.join, bits
+        )
         unit.messages.append((OUT_OF_RANGE, node))
         unit.work_ns += unit.costs.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
         self._call_once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
@@ -276,7 +288,9 @@ class Entry:
         """Emit the bounds check of a scatter's indices."""
         positions = check.indices
         self.unit.messages.append((OUT_OF_RANGE, check.scatter))
-        function = bounds_routine(positions.dtype, positions.depth, self.unit.module.vector_bits)
+        function: IrSource = imported("dualflow.backends.llvm.scatter_kernels").bounds_routine(
+            positions.dtype, positions.depth, self.unit.module.vector_bits
+        )
         self._call_once(function, positions.table, (positions.layout,))
 
     def _call_once(self, function: IrSource, parameters: Sequence[int], layouts: Sequence[Layout]) -> None:

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 
-from dualflow.backends.llvm import dynamic_sizes
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.interval_clock import IntervalKind
 from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
-from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.steps import IntervalKind, StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
 from dualflow.core.locks import imported
 from dualflow.graph.control_ops import memory_message
@@ -302,9 +300,9 @@ class _EntryEmitter:
     def _routine(self, call: CallRoutine) -> None:
         match call.kind:
             case CallKind.MEASURE:
-                dynamic_sizes.write_bind_size(self.entry, call)
+                imported("dualflow.backends.llvm.dynamic_sizes").write_bind_size(self.entry, call)
             case CallKind.SIZES:
-                dynamic_sizes.write_sizes(self.entry, call)
+                imported("dualflow.backends.llvm.dynamic_sizes").write_sizes(self.entry, call)
             case CallKind.POSITIONS:
                 imported("dualflow.backends.llvm.position_calls").write_positions(self.entry, call)
             case CallKind.WINDOW_SUM:
@@ -357,7 +355,9 @@ class _EntryEmitter:
         unit.messages.append(("a signal was received", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
         for size in loop.memory.changing_sizes:
-            dynamic_sizes.bind_size(self.entry, size.variable, self.entry.param(size.start))
+            imported("dualflow.backends.llvm.dynamic_sizes").bind_size(
+                self.entry, size.variable, self.entry.param(size.start)
+            )
         for buffer, sizes in loop.memory.stacks:
             self.entry.allocate(buffer, sizes, loop.node)
         # Rows of symbolic size may be longer than in the last run of the loop, so its capacity is invalid.
@@ -409,7 +409,7 @@ class _EntryEmitter:
                     b.store(first, table, indices[1])
             following = [entry.param(size.following) for size in loop.memory.changing_sizes]
             for size, number in zip(loop.memory.changing_sizes, following, strict=True):
-                dynamic_sizes.bind_size(entry, size.variable, number)
+                imported("dualflow.backends.llvm.dynamic_sizes").bind_size(entry, size.variable, number)
 
     def _trip_limit(self, loop: RunLoop) -> EmittedValue | None:
         """Emit the maximum trip count of the loop; returns None for no limit."""

@@ -10,7 +10,6 @@ import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum, auto
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from dualflow.backends.llvm.parameter_table import Parameter, ParameterTable
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
-from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.steps import IntervalKind, StepKind
 from dualflow.core.records import NamedTuple
 from dualflow.graph.compiled import StepTime, TimedKind
 from dualflow.graph.ir import Node
@@ -31,17 +30,6 @@ _TOTAL, _RUNS, _SLOWEST = 1, 2, 3
 _FUNCTION: Final = "clock_gettime"
 _EMPTY_INTERVALS: Final = 5
 """The intervals without a step, whose shortest time is that of reading the clock."""
-TIMED_STEPS: Final = (StepKind.KERNEL, StepKind.PRODUCT, StepKind.MOVE, StepKind.TASKS)
-"""The kinds of steps that are intervals."""
-
-
-class IntervalKind(Enum):
-    """The kinds of intervals."""
-
-    EMPTY = auto()
-    CONTROL = auto()
-    ITERATION = auto()
-    STEP = auto()
 
 
 class Interval(NamedTuple):

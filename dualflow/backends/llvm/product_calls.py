@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from dualflow.backends.llvm.entry import Entry, Unit
-from dualflow.backends.llvm.product import shared_batch
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.product.product import ProductBatch, blas_function, blas_symbols
-from dualflow.backends.llvm.product.shared_batch import BatchField
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import FUNCTION, StepKind
+from dualflow.core.locks import imported
 from dualflow.graph.ir import Node
 from dualflow.schedule.program_statements import Multiply
 from dualflow.sizes.symbolic_sizes import typical
@@ -58,8 +57,9 @@ def called_routines(product: Multiply, threads: int) -> Iterator[IrSource]:
         return
     products = _batch(product)
     if products.splits_whole_products(threads):
-        yield shared_batch.routine()
-        tables = [products.split_parameters(threads)[BatchField.TABLE :]]
+        shared = imported("dualflow.backends.llvm.product.shared_batch")
+        yield shared.routine()
+        tables = [products.split_parameters(threads)[shared.BatchField.TABLE :]]
     else:
         tables = [parameters for _, parameters in _own_gemm_calls(products, threads)]
     for table in tables:
@@ -95,18 +95,19 @@ def _own_gemm_calls(products: ProductBatch, threads: int) -> list[tuple[int, lis
 
 def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> None:
     """Emit the step of a batch of matrix products of which each thread computes whole products."""
-    unit = entry.unit
+    unit, shared = entry.unit, imported("dualflow.backends.llvm.product.shared_batch")
+    fields = shared.BatchField
     unit.use_threads()
     parameters = products.split_parameters(unit.threads)
-    with entry.scratch(parameters[BatchField.THREAD_SCRATCH] * unit.threads, node) as scratch:
+    with entry.scratch(parameters[fields.THREAD_SCRATCH] * unit.threads, node) as scratch:
         words = [_NO_ADDRESS, *products.split_step_parameters(scratch, parameters)]
         index = entry.step(StepKind.PRODUCT, words)
-    unit.set_callee(index, shared_batch.routine())
+    unit.set_callee(index, shared.routine())
     first_parameter = index + FUNCTION + len(words) - len(parameters)  # the parameters end the step
-    product = first_parameter + BatchField.PRODUCT
+    product = first_parameter + fields.PRODUCT
     unit.set_address(product, products.gemm.source())
     unit.routines.append(product)
-    _set_routines(unit, products, parameters[BatchField.TABLE :], first_parameter + BatchField.TABLE)
+    _set_routines(unit, products, parameters[fields.TABLE :], first_parameter + fields.TABLE)
 
 
 def _scratch(

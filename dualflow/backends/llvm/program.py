@@ -15,19 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dualflow.backends.llvm.argument_sizes import ArgumentSizes, write_size_code
 from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
-from dualflow.backends.llvm.dynamic_sizes import write_setters, write_standalone
 from dualflow.backends.llvm.entry import Unit
 from dualflow.backends.llvm.entry_control import write_entry
-from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.program_image import ProgramImage, ProgramPart
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
-from dualflow.backends.llvm.size_code import COMPUTE_SIZES, size_routine
 from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
@@ -60,6 +56,8 @@ from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
 
 if TYPE_CHECKING:
+    from dualflow.backends.llvm.argument_sizes import ArgumentSizes
+    from dualflow.backends.llvm.interval_clock import IntervalClock
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
 
 _BY_SIZES: Final = (SymInt, SizeScalar)
@@ -220,9 +218,10 @@ def _write_sizes(unit: Unit, parts: Sequence[ProgramPart], size_checks: _SizeChe
     arena_param = code = standalone = None
     if argument_sizes is not None:
         arena_param = unit.table.append(arena_bytes)
+        write_size_code = imported("dualflow.backends.llvm.argument_sizes").write_size_code
         code = write_size_code(unit, argument_sizes, symbolic_shapes(plan), arena_bytes).array()
     if plan.has_dynamic_sizes:
-        write_setters(unit)
+        imported("dualflow.backends.llvm.dynamic_sizes").write_setters(unit)
         standalone = _standalone(unit, parts)
     return _Sized(arena_bytes, arena_param, tuple(output_shapes), tuple(temporary_shapes), code, standalone)
 
@@ -236,7 +235,10 @@ def _argument_sizes(unit: Unit, size_checks: _SizeChecks) -> ArgumentSizes:
     equal_to = [(table.input_size_param(axis), size) for axis, size in _computed_sizes(unit.plan)]
     distinct = [table.input_sizes[node.attrs["argument_axes"][0]] for node in size_checks.distinct]
     different = list(itertools.combinations(distinct, 2))
-    return ArgumentSizes(equal, different, equal_to, size_checks.guards, size_checks.required)
+    sizes: ArgumentSizes = imported("dualflow.backends.llvm.argument_sizes").ArgumentSizes(
+        equal, different, equal_to, size_checks.guards, size_checks.required
+    )
+    return sizes
 
 
 def _image(
@@ -244,6 +246,9 @@ def _image(
 ) -> ProgramImage:
     """What calls read of the program."""
     plan, table = unit.plan, unit.table
+    size_function = None
+    if sized.code is not None:
+        size_function = imported("dualflow.backends.llvm.size_code").COMPUTE_SIZES
     return ProgramImage(
         inputs=plan.inputs,
         constants=plan.constants,
@@ -257,7 +262,7 @@ def _image(
         functions={index: source.name for index, source in table.functions.items()},
         arena_bytes=sized.arena_bytes,
         arena_param=sized.arena_param,
-        size_function=None if sized.code is None else COMPUTE_SIZES,
+        size_function=size_function,
         size_code=sized.code,
         heavy=_is_heavy(unit),
         output_shapes=sized.output_shapes,
@@ -298,7 +303,7 @@ def _sources(
     if entries:
         sources[driver()] = None
     if computes_sizes:
-        sources[size_routine()] = None
+        sources[imported("dualflow.backends.llvm.size_code").size_routine()] = None
     functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
     if functions:
         sources[IrSource(unit.module.text(), tuple(functions))] = None
@@ -313,7 +318,8 @@ def _standalone(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     stores_values = any(isinstance(message, CheckValues) for message, _ in unit.messages)
     if has_size_arguments or stores_values or len(parts) != 1 or parts[0].entry is None:
         return None
-    return write_standalone(unit, parts[0].entry)
+    name: str = imported("dualflow.backends.llvm.dynamic_sizes").write_standalone(unit, parts[0].entry)
+    return name
 
 
 def _size_indices(unit: Unit, spec: TensorSpec) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ sizes has no code but its kernels.
 from __future__ import annotations
 
 import functools
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import Final
 
 from dualflow.backends.llvm.runtime import jit
@@ -51,6 +51,19 @@ class StepKind(IntEnum):
     STOP = 3
     NOTE = 4
     TASKS = 5
+
+
+TIMED_STEPS: Final = (StepKind.KERNEL, StepKind.PRODUCT, StepKind.MOVE, StepKind.TASKS)
+"""The kinds of steps that are intervals."""
+
+
+class IntervalKind(Enum):
+    """The kinds of intervals of a program's clock; see :mod:`.interval_clock`."""
+
+    EMPTY = auto()
+    CONTROL = auto()
+    ITERATION = auto()
+    STEP = auto()
 
 
 class StepRecord(NamedTuple):

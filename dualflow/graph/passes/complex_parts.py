@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.locks import imported
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.constant_folding import fold_constants
@@ -24,7 +25,6 @@ from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.complex_numbers import COMPLEX, CONJ, IMAG, REAL, join
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op
-from dualflow.scalar.complex_pairs import ComplexPair, ComplexPairMaths, part_dependencies
 
 Parts = tuple[Value, Value]
 _ELEMENTS: Final[dict[Op, Callable[..., Any]]] = {
@@ -144,7 +144,11 @@ def _inputs_of_parts(node: Node) -> dict[str, tuple[int, ...]] | None:
     code = _code(node.op)
     if code is None or not any(v.spec.dtype.is_complex for v in (*node.inputs, *node.outputs)):
         return None
-    return part_dependencies(code, [v.spec.dtype for v in node.inputs], node.attrs)
+    pairs = imported("dualflow.scalar.complex_pairs")  # which graphs without complex numbers don't need
+    parts: dict[str, tuple[int, ...]] | None = pairs.part_dependencies(
+        code, [v.spec.dtype for v in node.inputs], node.attrs
+    )
+    return parts
 
 
 def _with_result_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
@@ -180,7 +184,7 @@ def part_op(op: Op, is_complex: tuple[bool, ...], part: str, read: tuple[int, ..
         part: "re" or "im"; "real" if the result is real.
         read: the inputs that the part depends on; parts of complex ones are counted one by one.
     """
-    code = _code(op)
+    code, pairs = _code(op), imported("dualflow.scalar.complex_pairs")
     assert code is not None
 
     def joined(operands: Sequence[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
@@ -193,7 +197,8 @@ def part_op(op: Op, is_complex: tuple[bool, ...], part: str, read: tuple[int, ..
         return inputs
 
     def element(m: Any, *operands: Any, **attrs: Any) -> Any:
-        result = code(ComplexPairMaths(m), *joined(operands, lambda re, im: ComplexPair(m, re, im)), **attrs)
+        inputs = joined(operands, lambda re, im: pairs.ComplexPair(m, re, im))
+        result = code(pairs.ComplexPairMaths(m), *inputs, **attrs)
         return result if part == "real" else getattr(result, part)
 
     def kernel(*operands: Any, **attrs: Any) -> Any:

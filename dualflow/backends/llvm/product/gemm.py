@@ -30,13 +30,11 @@ from functools import partial
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
-from dualflow.backends.llvm.product.gemm_windows import emit_pieces
 from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, integer_multiply_add
-from dualflow.backends.llvm.product.window_layout import copied_windows
-from dualflow.backends.llvm.product.window_offsets import emit_offsets, emit_windows, list_lengths
 from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, I32, LlvmModule, Type
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.sliding import SlidingWindows
 from dualflow.sizes.size_functions import largest, smallest
@@ -219,7 +217,7 @@ class Gemm(NamedTuple):
         blocking = self.window_blocks((typical(m), typical(n), typical(k)), threads, by_window)
         piece_length, count = (blocking.kc, blocking.mc) if by_window else (blocking.mc, blocking.kc)
         reuses = -(-typical(k) // blocking.kc) if by_window else 1
-        copies = copied_windows(
+        copies = imported("dualflow.backends.llvm.product.window_layout").copied_windows(
             sliding, (count, piece_length), reuses, self._copy_stride, copy_lines=n != 1 or not by_window
         )
         thread_scratch = blocking.kc * self.nr + copies.scratch
@@ -297,12 +295,15 @@ class Gemm(NamedTuple):
     def text(self) -> str:
         """The module of LLVM IR with the function, without micro-kernels."""
         element, lanes, windows = self.element, self.lanes, self.windows
-        module = LlvmModule(self.bits)
+        module, lists = LlvmModule(self.bits), None
         if windows:
-            emit_pieces(module, "copy_pieces", element, lanes)
-            emit_offsets(module, "list_offsets")
-            emit_windows(module, "copy_windows")
-        lists = list_lengths(MAX_COPIED_MC, MAX_KC) if windows else None
+            imported("dualflow.backends.llvm.product.gemm_windows").emit_pieces(
+                module, "copy_pieces", element, lanes
+            )
+            offsets = imported("dualflow.backends.llvm.product.window_offsets")
+            offsets.emit_offsets(module, "list_offsets")
+            offsets.emit_windows(module, "copy_windows")
+            lists = offsets.list_lengths(MAX_COPIED_MC, MAX_KC)
         emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
         emit_entry(module, self.routine, "blocks", windows=windows)
         return module.text() if windows else QUICKLY_COMPILED + module.text(scalar=True)

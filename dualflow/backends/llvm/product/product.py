@@ -19,10 +19,9 @@ from dualflow.backends.llvm.product.gemm import (
     gemm,
 )
 from dualflow.backends.llvm.product.gemm_kernel import Field
-from dualflow.backends.llvm.product.shared_batch import MAX_AXES, BatchField
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
-from dualflow.core import blas
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.sliding import SlidingWindows
@@ -45,7 +44,7 @@ def blas_function(char: str) -> IrSource:
 
 def blas_symbols() -> dict[str, int]:
     """The addresses of the functions that :func:`blas_function` calls."""
-    library = blas.find()
+    library = imported("dualflow.core.blas").find()
     return {} if library is None else dict(library.symbols)
 
 
@@ -169,7 +168,9 @@ class ProductBatch(NamedTuple):
 
     def splits_whole_products(self, threads: int) -> bool:
         """Whether threads share the batch by whole products: there are several for each thread."""
-        if threads == 1 or self.windows is not None or not 0 < len(self.axes) <= MAX_AXES:
+        if threads == 1 or self.windows is not None or not self.axes:
+            return False
+        if len(self.axes) > imported("dualflow.backends.llvm.product.shared_batch").MAX_AXES:
             return False
         work = math.prod((*self.axes, *self.sizes)) * self.element.nbytes
         return (
@@ -179,18 +180,19 @@ class ProductBatch(NamedTuple):
 
     def split_parameters(self, threads: int) -> list[int]:
         """The parameters of :func:`shared_batch.routine`, with those of one product."""
-        size, nbytes = self.axes[0], self.element.nbytes
+        shared = imported("dualflow.backends.llvm.product.shared_batch")
+        size, nbytes, fields = self.axes[0], self.element.nbytes, shared.BatchField
         # A product runs on one thread; only a batch whose symbolic size is small shares its blocks.
         product = self.product_parameters(1 if type(size) is int else threads)
         axes = [
             (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
             for axis, size in enumerate(self.axes)
         ]
-        axes += [(1, 0, 0, 0)] * (MAX_AXES - len(axes))
-        header = [0] * BatchField.SIZE  # the linker writes PRODUCT
-        header[BatchField.THREAD_SCRATCH] = product[Field.THREAD_SCRATCH] * nbytes
-        header[BatchField.CHUNK] = self._chunk(threads)
-        header[BatchField.LEAST] = MIN_PRODUCTS_PER_THREAD * threads
+        axes += [(1, 0, 0, 0)] * (shared.MAX_AXES - len(axes))
+        header = [0] * fields.SIZE  # the linker writes PRODUCT
+        header[fields.THREAD_SCRATCH] = product[Field.THREAD_SCRATCH] * nbytes
+        header[fields.CHUNK] = self._chunk(threads)
+        header[fields.LEAST] = MIN_PRODUCTS_PER_THREAD * threads
         return [*header, *[n for axis in axes for n in axis], *product]
 
     def _chunk(self, threads: int) -> int:
@@ -208,7 +210,7 @@ class ProductBatch(NamedTuple):
 
 def _int_bits() -> int:
     """The width in bits of the integer arguments of NumPy's BLAS."""
-    library = blas.find()
+    library = imported("dualflow.core.blas").find()
     return 64 if library is None else library.int_bits
 
 
