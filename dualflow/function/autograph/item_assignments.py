@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from dualflow.core.locks import imported
 from dualflow.core.records import dataclass
-from dualflow.function.autograph.array_aliases import Aliases, ArrayAliases, with_parents
 from dualflow.function.autograph.nodes import call, load, thunk
-from dualflow.function.autograph.scope_analysis import ScopeNames
+from dualflow.function.autograph.scope_analysis import ScopeNames, own_nodes
+
+if TYPE_CHECKING:
+    from dualflow.function.autograph.array_aliases import Aliases
 
 _CREATORS: Final = frozenset(
     (
@@ -73,14 +76,15 @@ def created_arrays(body: Sequence[ast.stmt], excluded: set[str]) -> dict[str, Cr
         excluded: names of parameters, and of variables of other scopes.
     """
     modules: dict[str, set[str]] = {}
-    for node, _ in with_parents(body):
+    for node in own_nodes(body):
         for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
             module = _creating_module(value)
             if isinstance(target, ast.Name) and module is not None and target.id not in excluded:
                 modules.setdefault(target.id, set()).add(module)
     if not modules:
         return {}
-    aliases = ArrayAliases(body, modules, ScopeNames.of(body).binds | excluded)
+    analysis = imported("dualflow.function.autograph.array_aliases").ArrayAliases  # few functions need it
+    aliases = analysis(body, modules, ScopeNames.of(body).binds | excluded)
     return {name: CreatedArray(tuple(sorted(names)), aliases.of(name)) for name, names in modules.items()}
 
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from dualflow.function.autograph.nodes import assigned, call, load, negated, operator, with_location
+from dualflow.function.autograph.nodes import assigned, call, load, negated, operator, parts_of, with_location
 from dualflow.function.autograph.scope_analysis import SCOPES, Namer, own_nodes
 
 LOOPS: Final = (ast.For, ast.While)
@@ -51,8 +51,11 @@ def without_jumps(body: Sequence[ast.stmt], namer: Namer) -> list[ast.stmt]:
         body: the function's statements.
         namer: creates the names of flags.
     """
-    nested = [n for s in own_nodes(body) if isinstance(s, _STAGED) for n in own_nodes([s])]
+    nodes = list(own_nodes(body))
+    nested = [n for s in nodes if isinstance(s, _STAGED) for n in own_nodes([s])]
     if not any(isinstance(n, ast.Return) for n in nested):
+        if not any(isinstance(n, ast.Break | ast.Continue) or _has_else(n) for n in nodes):
+            return list(body)
         return _Jumps(namer, None, None).block(body)
     flag, value = namer.new("do_return"), namer.new("retval_")
     first, last = body[0], body[-1]
@@ -66,6 +69,11 @@ def without_jumps(body: Sequence[ast.stmt], namer: Namer) -> list[ast.stmt]:
         *_Jumps(namer, flag, value).block(body),
         *with_location([end], last),
     ]
+
+
+def _has_else(node: ast.AST) -> bool:
+    """Whether a node is a loop with an ``else``, which becomes the statements after the loop."""
+    return isinstance(node, LOOPS) and bool(node.orelse)
 
 
 class _Jumps:
@@ -191,5 +199,5 @@ def _own_jumps(block: Iterable[ast.AST]) -> set[type[ast.AST]]:
         elif isinstance(node, LOOPS):
             pending += node.orelse
         elif not isinstance(node, SCOPES):
-            pending += ast.iter_child_nodes(node)
+            pending += parts_of(node)
     return kinds

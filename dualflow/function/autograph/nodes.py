@@ -73,6 +73,20 @@ def defined(name: str, args: ast.arguments, body: Sequence[ast.stmt]) -> ast.Fun
     return function
 
 
+def parts_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes in the fields of a node except ``ctx``: faster than :func:`ast.iter_child_nodes`."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Name | ast.Constant):
+        return parts
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            parts += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and name != "ctx":
+            parts.append(value)
+    return parts
+
+
 def is_converted(code: CodeType) -> bool:
     """Whether ``code`` belongs to a converted function, or to a function nested in one."""
     return OPERATORS_NAME in code.co_names

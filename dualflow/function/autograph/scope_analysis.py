@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from dualflow.function.autograph.nodes import parts_of
 from dualflow.function.autograph.parsing import parameters
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -159,7 +160,7 @@ def own_nodes(*blocks: Iterable[ast.AST]) -> Iterable[ast.AST]:
         node = pending.pop()
         yield node
         if not isinstance(node, SCOPES):
-            pending += ast.iter_child_nodes(node)
+            pending += parts_of(node)
 
 
 class Namer:
@@ -171,8 +172,8 @@ class Namer:
 
     def __init__(self, tree: ast.AST) -> None:
         self.functions: set[str] = set()
-        self._used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        self._used |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.arg)]
+        self._used = {n.id if isinstance(n, ast.Name) else n.arg for n in names}
 
     def new(self, stem: str) -> str:
         """``stem``, followed by a number if it is in use."""
