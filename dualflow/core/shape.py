@@ -19,8 +19,8 @@ Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
 """What :func:`as_shape` converts: sizes, the only size, or None for an unknown rank."""
 
 
-_PLAIN: Final = frozenset({int, NoneType})
-"""The types of sizes that a shape keeps as they are."""
+PLAIN_SIZES: Final[set[type]] = {int, NoneType}
+"""The types of sizes that a shape keeps as they are; ``sizes`` adds that of symbolic sizes."""
 _SEQUENCES: Final = list, tuple
 """The types of sequences of sizes that a shape may be equal to."""
 
@@ -41,7 +41,7 @@ class Shape(tuple[Dim, ...]):
         if dims is None or isinstance(dims, _UnknownRank):
             return UNKNOWN_RANK
         sizes = tuple(dims) if type(dims) is tuple or isinstance(dims, Iterable) else (operator.index(dims),)
-        if not _PLAIN.issuperset(map(type, sizes)):  # NumPy's integers have a limit, sizes have none
+        if not PLAIN_SIZES.issuperset(map(type, sizes)):  # NumPy's integers have a limit, sizes have none
             sizes = tuple([int(d) if isinstance(d, np.integer) else d for d in sizes])
         return super().__new__(cls, sizes)
 

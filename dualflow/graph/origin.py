@@ -9,7 +9,7 @@ from contextvars import ContextVar, Token
 from types import FrameType
 
 from dualflow.core.own_files import OWN_FILES
-from dualflow.core.traced_device import TRACED_DEVICE, traced_on
+from dualflow.core.traced_device import TRACED_DEVICE
 from dualflow.graph.ir import Node, Origin
 
 _libraries: set[str] = set()
@@ -88,19 +88,18 @@ def _is_inside(file: str) -> bool:
 class recorded_as:
     """``with recorded_as(node):`` gives the ops in the block the user's line of ``node``, and its device."""
 
-    __slots__ = ("_device", "_origin")
+    __slots__ = ("_device_token", "_node", "_origin_token")
 
     def __init__(self, node: Node) -> None:
-        self._origin = forced(node.origin)
-        self._device = traced_on(node.device or TRACED_DEVICE.get())
+        self._node = node
 
     def __enter__(self) -> None:
-        self._origin.__enter__()
-        self._device.__enter__()
+        self._origin_token = _forced.set(self._node.origin or _forced.get())
+        self._device_token = TRACED_DEVICE.set(self._node.device or TRACED_DEVICE.get())
 
     def __exit__(self, *exc: object) -> None:
-        self._device.__exit__(*exc)
-        self._origin.__exit__(*exc)
+        TRACED_DEVICE.reset(self._device_token)
+        _forced.reset(self._origin_token)
 
 
 class forced:

@@ -213,6 +213,16 @@ def _extreme(kind: str, x: int, y: int) -> int:
     """The maximum or minimum (``kind``) of two sizes."""
     if type(x) is int and type(y) is int:
         return max(x, y) if kind == "largest" else min(x, y)
+    if not isinstance(x, SymInt):
+        return _new_extreme(kind, x, y)
+    key = f"simplified {kind}", y
+    result = x.results.get(key)
+    if result is None:
+        result = x.results[key] = _new_extreme(kind, x, y)
+    return result
+
+
+def _new_extreme(kind: str, x: int, y: int) -> int:
     least, most = bounds(x - y)
     has_extremes = _has_extremes(x) or _has_extremes(y)
     if (most is not None and most <= 0) or (has_extremes and _operands_show_at_most(x, y)):

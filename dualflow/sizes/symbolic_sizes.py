@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from dualflow.core.digest import digest
-from dualflow.core.shape import UNKNOWN_RANK
+from dualflow.core.shape import PLAIN_SIZES, UNKNOWN_RANK
 from dualflow.sizes.polynomials import Terms, divided, product
 from dualflow.sizes.size_bounds import FUNCTION_BOUNDS, Bounds, polynomial_bounds
 from dualflow.sizes.size_maths import NUMBERS, SizeMaths
@@ -164,11 +164,9 @@ class SymInt(_Size):
 
     __add__ = __radd__ = _operator("+", lambda x, y: _sum(x, y, 1))
     __sub__ = _operator("-", lambda x, y: _sum(x, y, -1))
+    __rsub__ = _operator("subtract from", lambda x, y: -x + y)
     __mul__ = __rmul__ = _operator("*", lambda x, y: _product(x, y))
     __floordiv__ = _operator("//", lambda x, y: _quotient(x, y))
-
-    def __rsub__(self, other: int) -> int:
-        return -self + other if _is_size(other) else NotImplemented
 
     def __neg__(self) -> int:
         return self * -1
@@ -301,6 +299,9 @@ class SymInt(_Size):
         return total
 
 
+PLAIN_SIZES.add(SymInt)
+
+
 def size_variable(least: int | None = None, most: int | None = None) -> SymInt:
     """A new size variable, with the bounds ``least`` and ``most``."""
     return SymInt({(SizeFactor(f"n{next(_serial)}", least=least, most=most),): 1})
@@ -430,6 +431,15 @@ def _product(x: SymInt, y: int) -> int:
 
 def size_function(kind: str, x: int, y: int) -> int:
     """The symbolic size that is the function ``kind`` of :class:`SizeMaths` applied to two sizes."""
+    symbolic, key = (x, (kind, y)) if isinstance(x, SymInt) else (y, (f"{kind} of", x))
+    assert isinstance(symbolic, SymInt), "functions of numbers are numbers"
+    result = symbolic.results.get(key)
+    if result is None:
+        result = symbolic.results[key] = _new_function(kind, x, y)
+    return result
+
+
+def _new_function(kind: str, x: int, y: int) -> int:
     text = f"{kind}({x!r}, {y!r})"
     if len(text) > _LONGEST_NAME:
         text = f"{kind}({digest(text.encode()).hex()})"

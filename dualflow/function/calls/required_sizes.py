@@ -23,8 +23,10 @@ def required_shapes(
 
     ``require(size, target, message, shapes)`` is called for each size that differs from the required one.
     """
+    if node.op.required_shapes is None:
+        return None
     own: list[Any] = [tuple(v.spec.shape) for v in inputs]
-    if node.op.required_shapes is None or is_static(itertools.chain.from_iterable(own)):
+    if is_static(itertools.chain.from_iterable(own)):
         return None
     shapes = node.op.required_shapes(*own, **node.attrs)
     for sizes, required in zip(own, shapes, strict=True):

@@ -122,7 +122,8 @@ class SizeInference:
                     self.tracer.builder.add(BIND_SIZE, [], attrs)
                     self.bound |= size_variables(variable)
                 shape[axis] = self.argument_sizes[axes]
-        return self.tracer.builder.argument(TensorSpec(Shape(shape), spec.dtype, spec.name))
+        sized = spec if spec.shape == shape else TensorSpec(Shape(shape), spec.dtype, spec.name)
+        return self.tracer.builder.argument(sized)
 
     def finished(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
         """The graph of the nodes recorded so far."""
@@ -141,10 +142,16 @@ class SizeInference:
             for value in later:
                 if value in node.inputs and value not in recorded:
                     recorded[value] = self._input_like(recorded, later[value])
+            node_inputs = [recorded[v] for v in node.inputs]
+            if self._keeps_specs(node, node_inputs):
+                copy = node.with_inputs(node_inputs)
+                self.tracer.builder.nodes.append(copy)
+                recorded.update(zip(node.outputs, copy.outputs, strict=True))
+                continue
             with origin.recorded_as(node):
                 self.op_name = "" if node.op is WITH_ROWS_OF else node.op.name
                 try:
-                    outputs = self.record_node(node, [recorded[v] for v in node.inputs])
+                    outputs = self.record_node(node, node_inputs)
                 except DualflowError as error:
                     note_place(error, node)
                     raise
@@ -157,6 +164,13 @@ class SizeInference:
                 recorded[value] = self._input_like(recorded, later[value])
         return recorded
 
+    def _keeps_specs(self, node: Node, inputs: Sequence[Value]) -> bool:
+        """Whether ``node`` has static sizes, and the specs of its results are the same for ``inputs``."""
+        for old, new in zip(node.inputs, inputs, strict=True):
+            if new.spec is not old.spec or new in self.ragged_stacks:
+                return False
+        return not isinstance(node.op.kind, Cond | Loop | Decompose) and _has_sizes(node)
+
     def _input_like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
         """A new input with the shape of ``value``."""
         if value not in recorded:
@@ -166,7 +180,7 @@ class SizeInference:
     def record_node(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
         """Record ``node`` for other inputs; returns the values of its results."""
         kind, add = node.op.kind, self.tracer.builder.add
-        if not isinstance(kind, Loop) and any(v in self.ragged_stacks for v in inputs):
+        if self.ragged_stacks and not isinstance(kind, Loop) and any(v in self.ragged_stacks for v in inputs):
             return over_rows(self, node, inputs)
         if isinstance(kind, Decompose):
             operands = [self.tracer.tensor_of(v) for v in inputs]
@@ -460,4 +474,4 @@ class SizeInference:
 
 def _has_sizes(node: Node) -> bool:
     """Whether all sizes of the results are numbers or expressions."""
-    return all(spec.shape.is_static for spec in node.specs)
+    return not [v for v in node.outputs if not v.spec.shape.is_static]
