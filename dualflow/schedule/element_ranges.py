@@ -69,7 +69,7 @@ def contiguous_range(layout: Layout, counts: Sequence[int], size: int) -> Elemen
 def distances(stride: int, count: int) -> tuple[int, int]:
     """The lowest and highest offset, from the first element, of ``count`` elements ``stride`` apart."""
     distance = stride * (count - 1)
-    lower, upper = bounds(stride)
+    lower, upper = (stride, stride) if type(stride) is int else bounds(stride)
     if lower is not None and lower >= 0:
         return 0, distance
     if upper is not None and upper <= 0:

@@ -68,7 +68,7 @@ class SizeFactor(str):
         parts: the function's operands: numbers and symbolic sizes.
         least, most: the bounds of a variable; None without one.
         bounds: the bounds of the factor.
-        operands: the parts that are symbolic sizes.
+        operand_factors: the factors in the function's operands, from the last to the first.
         variables: the variables in the operands.
         order: the key by which factors are sorted: variables by creation, so that a trace has the same text
             at any time.
@@ -77,7 +77,7 @@ class SizeFactor(str):
     True
     """
 
-    __slots__ = ("bounds", "kind", "least", "most", "name", "operands", "order", "parts", "variables")
+    __slots__ = ("bounds", "kind", "least", "most", "name", "operand_factors", "order", "parts", "variables")
 
     name: str
     kind: str
@@ -85,7 +85,7 @@ class SizeFactor(str):
     least: int | None
     most: int | None
     bounds: Bounds
-    operands: tuple[SymInt, ...]
+    operand_factors: tuple[SizeFactor, ...]
     variables: frozenset[SizeFactor]
     order: tuple[int, str]
 
@@ -100,8 +100,9 @@ class SizeFactor(str):
         factor = str.__new__(cls, name)
         factor.name, factor.kind, factor.parts, factor.least, factor.most = name, kind, parts, least, most
         factor.bounds = (least, most) if kind == "variable" else _function_bounds(kind, parts)
-        factor.operands = tuple([x for x in parts if isinstance(x, SymInt)])
-        factor.variables = frozenset().union(*map(_polynomial_variables, factor.operands))
+        operands = [x for x in parts if isinstance(x, SymInt)]
+        factor.operand_factors = tuple([f for x in reversed(operands) for f in x._last_first()])
+        factor.variables = frozenset().union(*map(_polynomial_variables, operands))
         factor.order = len(name), name
         return factor
 
@@ -233,28 +234,26 @@ class SymInt(_Size):
         return SymInt, (dict(self.terms),)
 
     def __repr__(self) -> str:
-        if not hasattr(self, "_text"):
+        try:
+            return self._text
+        except AttributeError:
             shown = [
                 "*".join([*([str(c)] if c != 1 or not m else []), *[f.name for f in m]])
                 for m, c in self._in_order()
             ]
             self._text = " + ".join(shown)
-        return self._text
+            return self._text
 
     def _in_order(self) -> list[tuple[tuple[SizeFactor, ...], int]]:
         """The terms in an order that depends on names alone."""
-        if not hasattr(self, "_ordered"):
+        try:
+            return self._ordered
+        except AttributeError:
             terms = list(self.terms.items())
             if len(terms) > 1:
                 terms.sort(key=lambda term: [f.order for f in term[0]])
             self._ordered = terms
-        return self._ordered
-
-    def operands(self) -> Iterator[SymInt]:
-        """The symbolic sizes that the functions in the terms are applied to."""
-        for monomial in self.terms:
-            for factor in monomial:
-                yield from factor.operands
+            return terms
 
     def compute(
         self,
@@ -278,7 +277,7 @@ class SymInt(_Size):
             factor = pending.pop()
             if factor in done:
                 continue
-            missing = [f for x in reversed(factor.operands) for f in x._last_first() if f not in done]
+            missing = [f for f in factor.operand_factors if f not in done]
             if missing:
                 pending += factor, *missing
             else:
@@ -334,7 +333,7 @@ def _polynomial_variables(value: SymInt) -> frozenset[SizeFactor]:
     except AttributeError:
         factors = {factor for monomial in value.terms for factor in monomial}
         named = frozenset([factor for factor in factors if factor.kind == "variable"])
-        value._variables = named.union(*[factor.variables for factor in factors if factor.operands])
+        value._variables = named.union(*[factor.variables for factor in factors if factor.kind != "variable"])
         return value._variables
 
 
@@ -432,7 +431,8 @@ def _product(x: SymInt, y: int) -> int:
 def size_function(kind: str, x: int, y: int) -> int:
     """The symbolic size that is the function ``kind`` of :class:`SizeMaths` applied to two sizes."""
     symbolic, key = (x, (kind, y)) if isinstance(x, SymInt) else (y, (f"{kind} of", x))
-    assert isinstance(symbolic, SymInt), "functions of numbers are numbers"
+    if not isinstance(symbolic, SymInt):
+        return _new_function(kind, x, y)
     result = symbolic.results.get(key)
     if result is None:
         result = symbolic.results[key] = _new_function(kind, x, y)

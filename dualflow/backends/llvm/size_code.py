@@ -27,6 +27,9 @@ COMPUTE_SIZES: Final = "df_compute_sizes"
 _ZERO: Final = 0
 """The index of a parameter that is always 0, in the head of the first step list."""
 
+_COMPUTED: Final = frozenset({SymInt, SizeScalar})
+"""The types of parameters that size code computes."""
+
 
 class SizeOp(IntEnum):
     """The op of an instruction: ``op, target, x, y, k``.
@@ -97,8 +100,8 @@ class SizeCode:
 
     def compute_parameters(self) -> None:
         """Compute all parameters of the table that depend on sizes, each expression once."""
-        symbolic = [(i, size) for i, size in enumerate(self.table.params) if type(size) is not int]
-        for i, size in symbolic:
+        computed = [(i, size) for i, size in enumerate(self.table.params) if type(size) in _COMPUTED]
+        for i, size in computed:
             if isinstance(size, SizeScalar):
                 self._append(SizeOp.MULTIPLY_ADD, i, self._scalar(size), _ZERO, 1)
             elif isinstance(size, SymInt):
@@ -152,12 +155,16 @@ class SizeCode:
         if [f for monomial in size.terms for f in monomial if f not in self._factors]:
             for factor in size.new_factors(self._factors):
                 self._factors[factor] = self._factor(factor)
-        terms = dict(size.terms)
-        total = self.constant(terms.pop((), 0))
-        for monomial, coefficient in terms.items():
-            product = self._product(monomial)
+        constant = size.terms.get((), 0)
+        total = self.constant(constant) if constant else _ZERO
+        for monomial, coefficient in size.terms.items():
+            if not monomial:
+                continue
+            product = self._products.get(monomial)
+            if product is None:
+                product = self._products[monomial] = self._product(monomial)
             if target is None:
-                if len(terms) == 1 and coefficient == 1 and total == _ZERO:
+                if len(size.terms) == 1 and coefficient == 1:
                     return product
                 target = self.table.append(0)
             total = self._append(SizeOp.MULTIPLY_ADD, target, product, total, coefficient)
@@ -183,13 +190,14 @@ class SizeCode:
         return self.apply(SizeOp[f"{name}_{operation.__name__.upper()}"], *values)
 
     def _product(self, monomial: tuple[SizeFactor, ...]) -> int:
-        index = self._products.get(monomial)
-        if index is None:
-            *first, factor = monomial
-            index = self._factors[factor]
-            if first:
-                index = self.apply(SizeOp.MULTIPLY, self._product(tuple(first)), index)
-            self._products[monomial] = index
+        """Multiply factors, after the product of all but the last."""
+        index = self._factors[monomial[0]]
+        for end in range(2, len(monomial) + 1):
+            product = self._products.get(monomial[:end])
+            if product is None:
+                factor = self._factors[monomial[end - 1]]
+                product = self._products[monomial[:end]] = self.apply(SizeOp.MULTIPLY, index, factor)
+            index = product
         return index
 
     def _factor(self, factor: SizeFactor) -> int:

@@ -144,7 +144,7 @@ class GuardedDecisions:
 
 def _is_polynomial(size: int) -> bool:
     """Whether ``size`` is a polynomial in size variables, without quotients and the like."""
-    return not isinstance(size, SymInt) or next(size.operands(), None) is None
+    return not isinstance(size, SymInt) or all(f.kind == "variable" for m in size.terms for f in m)
 
 
 @contextmanager
