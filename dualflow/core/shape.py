@@ -344,10 +344,8 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
     if shapes.count(first) == len(shapes):
         return first
     rank = max(map(len, shapes))
-    return Shape(
-        _broadcast_axis([s[len(s) - rank + i] for s in shapes if len(s) - rank + i >= 0], shapes)
-        for i in range(rank)
-    )
+    aligned = [(*(1,) * (rank - len(s)), *s) for s in shapes]
+    return Shape(tuple([_broadcast_axis(dims, shapes) for dims in zip(*aligned, strict=True)]))
 
 
 def _broadcast_axis(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
