@@ -20,7 +20,8 @@ source of dualflow  version; name, size and time of each file of the packages th
                     them to reuse bytecode; the content of a file without a time, as reproducible builds
                     install it. A process that has imported dualflow before a change loads and stores
                     nothing: it may run the former code
-Python and NumPy    versions: constants are folded by NumPy
+Python and NumPy    versions, NumPy's instruction sets, the settings of its BLAS, and the floating-point mode
+                    of the thread: constants are folded by NumPy
 ==================  ========================================================================================
 
 A program has no entry if its image is no plain data, or holds for this process alone: with host calls,
@@ -83,6 +84,10 @@ _COMPILING: Final = (
 _FIRST_TIME: Final = 315_705_600 * 10**9
 """The third of January 1980, in nanoseconds. Reproducible builds give all files an earlier time: 0, 1, or the
 first that an archive can have."""
+_BLAS_SETTINGS: Final = ("OPENBLAS_CORETYPE", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS")
+"""The environment variables that change the last bits of products of NumPy."""
+_SMALLEST_NORMAL: Final = sys.float_info.min
+_DENORMAL: Final = 5e-324
 _BY_MEMORY: Final = ("memory", "kept_by_loops")
 
 
@@ -191,7 +196,8 @@ def program_entry(graph: Graph, options: CompileOptions) -> ProgramEntry | None:
     except NotEncodable as reason:
         _log(graph, str(reason))
         return None
-    return ProgramEntry(graph, options, digest(_context() + _options(options) + content).hex())
+    key = digest(_context() + encoded_value(floating_point_mode()) + _options(options) + content)
+    return ProgramEntry(graph, options, key.hex())
 
 
 def _log(graph: Graph, reason: str) -> None:
@@ -206,9 +212,36 @@ def _context() -> bytes:
     return encoded_value(
         (
             *("program", _VERSION, DUALFLOW, jit.context(), _source_times(), _undated_source()),
-            *(sys.version, np.__version__),
+            *(sys.version, np.__version__, _instruction_sets(), _blas_settings()),
             *(capabilities(), thread_count.max_threads(), tuple(sorted(switches.named() - {"programs"}))),
         )
+    )
+
+
+def _instruction_sets() -> tuple[str, ...]:
+    """The optional instruction sets that NumPy uses here; an environment variable can switch some off."""
+    features: dict[str, bool] = sys.modules["numpy._core._multiarray_umath"].__cpu_features__
+    return tuple(sorted(name for name, is_used in features.items() if is_used))
+
+
+def _blas_settings() -> tuple[str | None, ...]:
+    return tuple([os.environ.get(name) for name in _BLAS_SETTINGS])
+
+
+def floating_point_mode() -> tuple[bool, ...]:
+    """Whether this thread takes denormal results for zero, and operands, and three bits of how it rounds.
+
+    Libraries compiled with ``-ffast-math`` change it when they are loaded.
+
+    >>> floating_point_mode()
+    (False, False, False, False, False)
+    """
+    return (
+        _SMALLEST_NORMAL * 0.5 == 0.0,
+        _DENORMAL * 2.0**60 == 0.0,
+        1.0 + _SMALLEST_NORMAL > 1.0,
+        1.0 - _SMALLEST_NORMAL < 1.0,
+        -1.0 - _SMALLEST_NORMAL < -1.0,
     )
 
 

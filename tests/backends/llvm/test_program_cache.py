@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
+import platform
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +293,7 @@ def key_of(graph: Graph, options: CompileOptions) -> str:
         (program_cache, "_source_times", lambda: (("/ops/module.py", 1, 1 << 60),)),
         (program_cache, "DUALFLOW", "0.0"),
         (program_cache, "capabilities", lambda: Capabilities(windows=False)),
+        (program_cache, "_instruction_sets", lambda: ("SSE2",)),
         (np, "__version__", "0"),
         (sys, "version", "0"),
     ],
@@ -302,6 +306,52 @@ def test_the_process_is_in_the_key(
     monkeypatch.setattr(owner, name, value)
     monkeypatch.setattr(program_cache, "_context", program_cache._context.__wrapped__)
     assert key_of(entry.graph, entry.options) != entry.key
+
+
+@contextmanager
+def control_bits(bits: int) -> Iterator[None]:
+    """A context in which ``bits`` are set in the control register of this thread's SSE unit."""
+    c = ctypes.CDLL(None)
+    before, changed = ((ctypes.c_uint32 * 8)() for _ in range(2))  # the fenv_t of glibc, the register last
+    for environment in (before, changed):
+        c.fegetenv(environment)
+    changed[7] |= bits
+    c.fesetenv(changed)
+    try:
+        yield
+    finally:
+        c.fesetenv(before)
+
+
+of_sse = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="the register is that of x86-64"
+)
+
+
+@of_sse
+@pytest.mark.parametrize("bits", [0x8000, 0x40, 0x2000], ids=["results", "operands", "rounding"])
+def test_the_floating_point_mode_of_the_thread_is_in_the_key(bits: int) -> None:
+    entry = entry_of(plain)
+    with control_bits(bits):
+        assert key_of(entry.graph, entry.options) != entry.key
+
+
+@of_sse
+def test_constants_are_folded_in_the_floating_point_mode_of_the_process() -> None:
+    def scaled(x: df.Tensor) -> df.Tensor:
+        return x * (df.constant(1e-30) * 1e-12)
+
+    x = df.fill([3, 3], 1e30)
+    with control_bits(0x8040):
+        df.function(scaled)(x)
+    assert arrays(df.function(scaled)(x)) == arrays(scaled(x))
+
+
+def test_settings_of_blas_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    before = program_cache._context.__wrapped__()
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert program_cache._context.__wrapped__() != before
 
 
 def test_the_key_changes_with_each_source_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
