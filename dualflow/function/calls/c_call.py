@@ -23,6 +23,7 @@ from dualflow.backends.llvm.runtime.fastcall import (
     VariableSlots,
     VariableUse,
     builtin,
+    entry_library,
     probe,
     variable_slots,
 )
@@ -59,6 +60,13 @@ def c_call(
     if layout is None or slots is None or not _is_callable_from_c(executable):
         return None
     return builtin(layout, _descriptor(executable, form, pack, fail, slots), refuse)
+
+
+def prepare_c_calls() -> None:
+    """Compile the code of all C fast calls, or load it from the disk, if this process can run it."""
+    layout = probe(EagerTensor)
+    if layout is not None:
+        entry_library(layout)
 
 
 def _is_callable_from_c(executable: Executable) -> bool:

@@ -118,7 +118,7 @@ class CompiledGraph:
         self._background = BackgroundCompile(graph, self._compile) if in_background else None
         self._packer = pack
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
-        self._fast_paths = FastPaths()
+        self._fast_paths = FastPaths(self._requested.backend)
         self._variants: dict[tuple[Rewrite, ...], CompiledGraph] = {}
         self._is_on_device = False
         self.called = False

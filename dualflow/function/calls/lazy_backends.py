@@ -40,6 +40,8 @@ _PROGRAM_CACHES: Final = {"llvm": "dualflow.backends.llvm.program_cache"}
 """The modules of backends that keep whole programs on disk."""
 
 
+_C_CALLS: Final = ("llvm",)
+"""The backends whose graphs the C fast call may serve."""
 _EARLY_COMPILES: Final = {"llvm": "dualflow.backends.llvm.early_compile"}
 """The modules of backends that begin to compile before the passes run."""
 
@@ -86,6 +88,16 @@ def c_call(
     module = imported("dualflow.function.calls.c_call")
     call: Callable[..., Any] | None = module.c_call(executable, form, pack, fail)
     return call
+
+
+def has_c_calls(backend: str) -> bool:
+    """Whether :func:`c_call` may serve graphs of a backend."""
+    return backend in _C_CALLS
+
+
+def prepare_c_calls() -> None:
+    """Import and call :func:`dualflow.function.calls.c_call.prepare_c_calls`."""
+    imported("dualflow.function.calls.c_call").prepare_c_calls()
 
 
 def any_length(executable: Any) -> AnyLength | None:

@@ -270,6 +270,7 @@ COUNTED = """
 import sys
 
 import dualflow as df
+from dualflow.function.calls.fast_paths import Preparation
 
 x, f, runs = df.constant([1.0, 2.0]), df.function(lambda x: x + 1.0), 0
 
@@ -295,7 +296,10 @@ def once_more(calls):
     return lines()
 
 
-print(once_more(2), once_more(100))
+third = once_more(2)
+once_more(100)
+Preparation.thread.join()
+print(third, once_more(1))
 """
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import block_allocator, entry_code, numpy_api
+from dualflow.backends.llvm.runtime import block_allocator, entry_code, jit, numpy_api
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
@@ -218,11 +218,23 @@ def builtin(
     """
     record, parts = _encode(layout, descriptor, fallback)
     name = descriptor.name.encode()
-    library = entry_code.library(layout.tuple_items, layout.empty)
+    library = entry_library(layout)
     method = struct.pack("<QQQQ", _bytes_address(name), library.address("df_entry"), _METH_FASTCALL, 0)
     owner = (record, method, name, library, fallback, descriptor, layout, parts)
     function: Callable[..., Any] = _new_method(_bytes_address(method), owner, None, None)
     return function
+
+
+def entry_library(layout: InterpreterLayout) -> jit.Library:
+    """The machine code of all these functions, compiled or loaded from the disk by the first call.
+
+    >>> class Tensor:
+    ...     __slots__ = ("_array",)
+    >>> layout = probe(Tensor)
+    >>> layout is None or "df_entry" in entry_library(layout).exports
+    True
+    """
+    return entry_code.library(layout.tuple_items, layout.empty)
 
 
 _METH_FASTCALL = 0x80
