@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from dualflow.core.records import replace
+from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
@@ -45,25 +45,29 @@ def lower(
     """The loop nest of a fused node with these layouts of its inputs and outputs."""
     body: Graph = node.attrs["body"]
     space: IterationSpace = node.attrs["space"]
-    layouts = dict(zip(body.inputs, inputs, strict=True))
-    lowered = _LoweredBody(body, space, layouts)
-    stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
-    written = {base_of(v): layout for v, layout in stores}
+    lowered = _LoweredBody(body, space, dict(zip(body.inputs, inputs, strict=True)))
+    written = {base_of(v): layout for v, layout in zip(body.outputs, outputs, strict=True)}
     order = _loop_order(lowered, [base_of(v) for v in body.outputs], written)
-    steps = [lowered.step(n) for n in lowered.nodes]
-    writes = [NestStore(v, lowered.access(v, lowered.axes[v], layout), 0, 0) for v, layout in stores]
-    in_order = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
-    if in_order != sorted(in_order):
-        steps, writes = _renumbered(in_order, steps, writes)
+    axes = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
+    stored = [lowered.strides(lowered.axes[v], at) for v, at in zip(body.outputs, outputs, strict=True)]
+    loops = _joined_loops(lowered, axes, order[-1:], [*lowered.read.values(), *stored])
+    num_parallel = len([a for a in loops.extents if a not in space.reduced])
+    steps, depths, stages = _steps(lowered, loops, num_parallel)
+    stores = tuple(
+        [
+            NestStore(v, loops.access(v, at, strides), depths[v], stages[v])
+            for v, at, strides in zip(body.outputs, outputs, stored, strict=True)
+        ]
+    )
     nest = Nest(
         name=body.name,
-        loops=tuple([NestLoop(space.shape[a], a in space.reduced) for a in in_order]),
-        num_parallel=len(in_order) - len(space.reduced),
-        vector=in_order.index(order[-1]) if order else None,
-        steps=tuple(steps),
-        stores=tuple(writes),
-        stages=1,
-        cost=_cost(steps, writes),
+        loops=tuple([NestLoop(extent, a in space.reduced) for a, extent in loops.extents.items()]),
+        num_parallel=num_parallel,
+        vector=list(loops.extents).index(order[-1]) if order else None,
+        steps=steps,
+        stores=stores,
+        stages=_stages(steps, stores, num_parallel) if len(loops.extents) > num_parallel else 1,
+        cost=_cost(steps, stores),
         forwards=not any(may_be_negative(n) for at in (*inputs, *outputs) for n in at.strides),
         scratch_values={},
         costs=costs,
@@ -71,7 +75,10 @@ def lower(
         reduces_columns=is_column_reduction(space.shape, order, space.reduced),
         repeated=space.repeated,
     )
-    return _schedule(_join_loops(nest))
+    if nest.stages == 1:
+        return nest
+    nest = _at_first_use(nest)
+    return replace(nest, scratch_values=_scratch_values(nest))
 
 
 def _cost(steps: Sequence[NestStep], stores: Sequence[NestStore]) -> float:
@@ -81,44 +88,35 @@ def _cost(steps: Sequence[NestStep], stores: Sequence[NestStore]) -> float:
 
 
 class _LoweredBody:
-    """The body of a fused node, with accesses by the axes of the iteration space.
+    """The body of a fused node, with strides by the axes of the iteration space.
 
     Attributes:
         layouts: of the inputs.
         axes: of the values that the nodes compute.
+        operands: of each node, with their axes.
+        read: the strides of each operand that is in memory.
     """
 
     def __init__(self, body: Graph, space: IterationSpace, layouts: Mapping[Value, Layout]) -> None:
         self.space, self.layouts = space, layouts
         self.nodes = [n for n in body.nodes if n in space.index_axes]
         self.axes = {v: output_axes(n, space.index_axes[n]) for n in self.nodes for v in n.outputs}
+        self.operands = {n: operands_with_axes(n, space.index_axes[n]) for n in self.nodes}
+        self.read: dict[tuple[Value, Axes], Sequence[int]] = {}
+        for operand in dict.fromkeys([x for operands in self.operands.values() for x in operands]):
+            value, axes = operand
+            if value in layouts:
+                self.read[operand] = self.strides(axes, layouts[value])
 
-    def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
-        """The access of a value with ``layout`` whose dims run along ``axes``."""
+    def strides(self, axes: Axes, layout: Layout) -> Sequence[int]:
+        """The strides, by axis of the space, of a value with ``layout`` whose dims run along ``axes``."""
         strides = [0] * len(self.space.shape)
         for axis, stride in zip(axes, layout.strides, strict=True):
             if axis is not None:
                 strides[axis] += stride
-        return Access(layout.buffer, layout.offset, tuple(strides), value.spec.dtype)
+        return strides
 
-    def step(self, node: Node) -> NestStep:
-        axis_loops = self.space.index_axes[node]
-        operands = tuple([self._operand(v, axes) for v, axes in operands_with_axes(node, axis_loops)])
-        folds = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, axis_loops))
-        return NestStep(node, axis_loops, operands, folds, 0, 0, self._gather_axis(node))
-
-    def _operand(self, value: Value, axes: Axes) -> NestOperand:
-        if value in self.layouts:
-            return NestOperand(access=self.access(value, axes, self.layouts[value]))
-        base = base_of(value)
-        if is_scalar_literal(base):
-            assert base.node is not None
-            if isinstance(base.node.op.kind, SizeVector):
-                return NestOperand(literal=base.node.attrs["values"][0])
-            return NestOperand(literal=base.node.attrs["value"].reshape(-1)[0])
-        return NestOperand(value=base)
-
-    def _gather_axis(self, node: Node) -> GatherAxis | None:
+    def gather_axis(self, node: Node) -> GatherAxis | None:
         if not isinstance(node.op.kind, Gather):
             return None
         params, axis = node.inputs[0], node.attrs["axis"]
@@ -147,115 +145,110 @@ def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[V
     return [*axes, *(a for a in range(count) if a not in axes)]
 
 
-def _renumbered(
-    loops: Sequence[int], steps: Sequence[NestStep], stores: Sequence[NestStore]
-) -> tuple[list[NestStep], list[NestStore]]:
-    """The steps and stores of a nest whose loops are these axes, in order."""
-    position = {a: i for i, a in enumerate(loops)}
+class _Loops(NamedTuple):
+    """The loops of a nest: each is an axis of the iteration space, with which others may be joined.
 
-    def reordered(access: Access) -> Access:
-        strides = tuple([access.strides[a] for a in loops])
-        return Access(access.buffer, access.offset, strides, access.dtype)
+    Attributes:
+        extents: the trip count of the loop of each axis, outermost first.
+        index_axes: for each node its axes that are loops; None for an axis of size 1.
+    """
 
-    def renamed(step: NestStep) -> NestStep:
-        axis_loops = tuple([None if a is None else position[a] for a in step.axis_loops])
-        operands = tuple([NestOperand(access=reordered(o.access)) if o.access else o for o in step.operands])
-        return NestStep(
-            step.node, axis_loops, operands, step.reduces, step.depth, step.stage, step.gather_axis
-        )
+    extents: dict[int, int]
+    index_axes: dict[Node, Axes]
 
-    return [renamed(s) for s in steps], [s._replace(access=reordered(s.access)) for s in stores]
+    def access(self, value: Value, layout: Layout, strides: Sequence[int]) -> Access:
+        """The access of a value that has these strides along the axes of the space."""
+        by_loop = tuple([strides[axis] for axis in self.extents])
+        return Access(layout.buffer, layout.offset, by_loop, value.spec.dtype)
 
 
-def _join_loops(nest: Nest) -> Nest:
-    """The nest with adjacent loops joined into one, where all accesses have the strides of one loop."""
-    inner = len(nest.loops) - 1
-    while inner > 0:
-        if _joinable(nest, inner - 1, inner):
-            nest = _joined(nest, inner - 1)
-        inner -= 1
-    return nest
+def _joined_loops(
+    body: _LoweredBody, axes: Sequence[int], vector: Sequence[int], accesses: Sequence[Sequence[int]]
+) -> _Loops:
+    """The loops over ``axes``: adjacent ones are joined into one where all accesses have the strides of one.
+
+    The joined loop has the strides of the inner one. An axis of ``vector`` is no outer one.
+    """
+    space, kept = body.space, list(axes)
+    loops = _Loops({a: space.shape[a] for a in axes}, {n: space.index_axes[n] for n in body.nodes})
+    for at in reversed(range(1, len(axes))):
+        outer, inner = kept[at - 1], kept[at]
+        same_kind = (outer in space.reduced) == (inner in space.reduced) and outer not in vector
+        if same_kind and _joinable(loops, outer, inner, accesses):
+            loops.extents[inner] = loops.extents.pop(outer) * loops.extents[inner]
+            for node, index_axes in loops.index_axes.items():
+                loops.index_axes[node] = tuple([a for a in index_axes if a != outer])
+            del kept[at - 1]
+    return loops
 
 
-def _accesses(nest: Nest) -> Iterator[Access]:
-    for step in nest.steps:
-        yield from (o.access for o in step.operands if o.access is not None)
-    yield from (s.access for s in nest.stores)
-
-
-def _joinable(nest: Nest, outer: int, inner: int) -> bool:
-    loops = nest.loops
-    if loops[outer].reduced != loops[inner].reduced or nest.vector == outer:
-        return False
-    for access in _accesses(nest):
-        if access.strides[outer] != access.strides[inner] * loops[inner].extent:
+def _joinable(loops: _Loops, outer: int, inner: int, accesses: Sequence[Sequence[int]]) -> bool:
+    extent = loops.extents[inner]
+    for strides in accesses:
+        if strides[outer] != strides[inner] * extent:
             return False
-    for step in nest.steps:
-        own_loops = [p for p in (outer, inner) if p in step.axis_loops]
-        if len(own_loops) == 1 or (own_loops and _reads_position(step)):
+    for node, index_axes in loops.index_axes.items():
+        own = (outer in index_axes) + (inner in index_axes)
+        if own == 1 or (own and _reads_position(node)):
             return False
-        if own_loops and step.axis_loops.index(outer) + 1 != step.axis_loops.index(inner):
+        if own and index_axes.index(outer) + 1 != index_axes.index(inner):
             return False
     return True
 
 
-def _reads_position(step: NestStep) -> bool:
-    """Whether the step's scalar function may read the loop indices: only those without inputs do."""
-    return isinstance(step.node.op.kind, Elementwise) and not step.operands
+def _reads_position(node: Node) -> bool:
+    """Whether the node's scalar function may read the loop indices: only those without inputs do."""
+    return isinstance(node.op.kind, Elementwise) and not node.inputs
 
 
-def _joined(nest: Nest, outer: int) -> Nest:
-    def strides(access: Access) -> Access:
-        return access._replace(strides=access.strides[:outer] + access.strides[outer + 1 :])
-
-    def positions(axis_loops: Axes) -> Axes:
-        return tuple(a if a is None or a < outer else a - 1 for a in axis_loops if a != outer)
-
-    def step(old: NestStep) -> NestStep:
-        operands = tuple([NestOperand(access=strides(o.access)) if o.access else o for o in old.operands])
-        return NestStep(
-            old.node, positions(old.axis_loops), operands, old.reduces, old.depth, old.stage, old.gather_axis
-        )
-
-    loops = list(nest.loops)
-    joined = NestLoop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
-    loops[outer : outer + 2] = [joined]
-    num_parallel = nest.num_parallel if joined.reduced else nest.num_parallel - 1
-    vector = nest.vector - 1 if nest.vector is not None and nest.vector > outer else nest.vector
-    stores = tuple(s._replace(access=strides(s.access)) for s in nest.stores)
-    steps = tuple([step(s) for s in nest.steps])
-    return replace(
-        nest, loops=tuple(loops), num_parallel=num_parallel, vector=vector, steps=steps, stores=stores
-    )
-
-
-def _schedule(nest: Nest) -> Nest:
-    """The nest with the depth (the number of loops around it) and the stage of each step and store."""
-    num_parallel, depth = nest.num_parallel, len(nest.loops)
+def _steps(
+    body: _LoweredBody, loops: _Loops, num_parallel: int
+) -> tuple[tuple[NestStep, ...], dict[Value, int], dict[Value, int]]:
+    """The steps, and for each value that they compute the depth and the stage in which it is available."""
+    position: dict[int | None, int | None] = {axis: i for i, axis in enumerate(loops.extents)}
+    position[None] = None
+    accesses = {
+        operand: loops.access(operand[0], body.layouts[operand[0]], strides)
+        for operand, strides in body.read.items()
+    }
     depth_of: dict[Value, int] = {}
     ready: dict[Value, int] = {}
     steps = []
-    for step in nest.steps:
-        own_depth = max((a + 1 for a in step.axis_loops if a is not None), default=0)
-        stage = max((ready[o.value] for o in step.operands if o.value is not None), default=0)
-        if not step.reduces:
-            own_depth = max([own_depth, *(depth_of[o.value] for o in step.operands if o.value is not None)])
-        for value in step.node.outputs:
-            depth_of[value] = num_parallel if step.reduces else own_depth
-            ready[value] = stage + 1 if step.reduces else stage
-        at = depth if step.reduces else own_depth
-        steps.append(
-            NestStep(step.node, step.axis_loops, step.operands, step.reduces, at, stage, step.gather_axis)
-        )
-    stores = tuple(s._replace(depth=depth_of[s.value], stage=ready[s.value]) for s in nest.stores)
+    for node in body.nodes:
+        axis_loops = tuple([position[a] for a in loops.index_axes[node]])
+        operands = tuple([_operand(x, accesses) for x in body.operands[node]])
+        reduces = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, body.space.index_axes[node]))
+        read = [o.value for o in operands if o.value is not None]
+        stage = max([ready[v] for v in read], default=0)
+        if reduces:
+            depth, available, next_stage = len(loops.extents), num_parallel, stage + 1
+        else:
+            depth = max([0, *[a + 1 for a in axis_loops if a is not None], *[depth_of[v] for v in read]])
+            available, next_stage = depth, stage
+        for value in node.outputs:
+            depth_of[value], ready[value] = available, next_stage
+        steps.append(NestStep(node, axis_loops, operands, reduces, depth, stage, body.gather_axis(node)))
+    return tuple(steps), depth_of, ready
+
+
+def _operand(operand: tuple[Value, Axes], accesses: Mapping[tuple[Value, Axes], Access]) -> NestOperand:
+    access = accesses.get(operand)
+    if access is not None:
+        return NestOperand(access=access)
+    base = base_of(operand[0])
+    if is_scalar_literal(base):
+        assert base.node is not None
+        if isinstance(base.node.op.kind, SizeVector):
+            return NestOperand(literal=base.node.attrs["values"][0])
+        return NestOperand(literal=base.node.attrs["value"].reshape(-1)[0])
+    return NestOperand(value=base)
+
+
+def _stages(steps: Sequence[NestStep], stores: Sequence[NestStore], num_parallel: int) -> int:
+    """How often the reduction loops run."""
     reductions = [s.stage for s in steps if s.reduces]
     inner = [s.stage for s in stores if s.depth > num_parallel]
-    stages = max([*reductions, *inner], default=0) + 1 if depth > num_parallel else 1
-    nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
-    if stages == 1:
-        return nest
-    nest = _at_first_use(nest)
-    return replace(nest, scratch_values=_scratch_values(nest))
+    return max([*reductions, *inner], default=0) + 1
 
 
 def _at_first_use(nest: Nest) -> Nest:

@@ -164,6 +164,17 @@ class Gemm(NamedTuple):
         ``operands`` are the strides of a, b and c; c has contiguous rows. ``accumulate`` adds to c. The
         blocking is for the number of ``threads``.
         """
+        return [*self._table(sizes, operands, bits_of(self.char, scale), accumulate, threads)]
+
+    @functools.lru_cache(256)  # noqa: B019 - it is a record
+    def _table(
+        self,
+        sizes: tuple[int, int, int],
+        operands: tuple[MatrixStrides, MatrixStrides, MatrixStrides],
+        scale_bits: int,
+        accumulate: bool,
+        threads: int,
+    ) -> tuple[int, ...]:
         m, n, k = sizes
         a, b, c = operands
         swapped = _should_swap(m, n, a, b, c)
@@ -182,14 +193,8 @@ class Gemm(NamedTuple):
             blocking = self._with_larger_blocks((m, n, k), blocking)
         m_blocks, n_blocks = -(-m // blocking.mc), -(-n // blocking.nc)
         parameters = [m, n, k, a.row, a.column, b.row, b.column, c.row, int(accumulate)]
-        parameters += [
-            bits_of(self.char, scale),
-            int(swapped),
-            blocking.mc,
-            blocking.nc,
-            blocking.kc,
-        ]
-        return [*parameters, m_blocks, m_blocks * n_blocks, copy_stride, thread_scratch, *_NO_ADDRESSES]
+        parameters += [scale_bits, int(swapped), blocking.mc, blocking.nc, blocking.kc]
+        return (*parameters, m_blocks, m_blocks * n_blocks, copy_stride, thread_scratch, *_NO_ADDRESSES)
 
     def window_tables(
         self,
@@ -271,7 +276,6 @@ class Gemm(NamedTuple):
         merged = max(1, -(-m // mc) * panels // most)
         return GemmBlocking(mc, nr * merged, -(-k // -(-k // MAX_KC)))
 
-    @functools.lru_cache(64)  # noqa: B019 - it is a record
     def _with_larger_blocks(self, sizes: tuple[int, int, int], assumed: GemmBlocking) -> GemmBlocking:
         """``assumed``, the blocking for typical sizes, with larger blocks in a call with smaller sizes.
 
