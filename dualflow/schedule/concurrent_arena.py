@@ -8,7 +8,9 @@ needs, for each thread.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
+from operator import attrgetter
 
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.arena import Lifetime, aligned, assign, assign_ranges
@@ -68,19 +70,20 @@ class _ActiveBlock(NamedTuple):
     """A block whose bytes may still be accessed.
 
     Attributes:
+        start, end: its bytes.
         last: the last step that accesses it.
         region: the region of that step; None for none.
         accessing: bit ``i`` if task ``i`` of the region accesses it.
-        start, size: its bytes.
     """
 
+    start: int
+    end: int
     last: int
     region: int | None
     accessing: int
-    start: int
-    size: int
 
 
+_bytes_of = attrgetter("start", "end")
 _ALL_TASKS = -1
 """A mask with every bit set."""
 
@@ -147,19 +150,18 @@ def _assign_static(
     the same region that may end later.
     """
     size = 0
-    active: list[_ActiveBlock] = []
+    active: list[_ActiveBlock] = []  # in the order of their bytes
     for i in numbers:
         first, last, region, last_region, earlier, accessing = accesses[i]
         length = aligned(blocks[i].nbytes)
         if region is None:
             active = [x for x in active if x.last >= first]
-            in_use = active
         else:
             active = [x for x in active if x.last >= first or x.region == region]
-            in_use = [x for x in active if x.last >= first or x.accessing & ~earlier]
-        offsets[i] = _start_of_smallest_gap(sorted([(x.start, x.size) for x in in_use]), length, size)
-        size = max(size, offsets[i] + length)
-        active.append(_ActiveBlock(last, last_region, accessing, offsets[i], length))
+        start = offsets[i] = _start_of_smallest_gap(active, first, earlier, length, size)
+        size = max(size, start + length)
+        block = _ActiveBlock(start, start + length, last, last_region, accessing)
+        bisect.insort(active, block, key=_bytes_of)
     return size
 
 
@@ -185,16 +187,21 @@ def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) 
     return accesses
 
 
-def _start_of_smallest_gap(occupied: Sequence[tuple[int, int]], nbytes: int, size: int) -> int:
+def _start_of_smallest_gap(
+    active: Sequence[_ActiveBlock], first: int, earlier: int, nbytes: int, size: int
+) -> int:
     """The start of the smallest gap of ``nbytes`` in the first ``size`` bytes; without one, the last end.
 
-    ``occupied`` are sorted ranges, each a start and a size.
+    A gap is between blocks of ``active``, which are in the order of their bytes, that may be accessed at step
+    ``first`` or later, or by a task that is not ``earlier``.
     """
-    gaps: list[tuple[int, int]] = []  # the size and the start of each
-    previous_end = 0
-    for start, length in occupied:
-        gaps.append((start - previous_end, previous_end))
-        previous_end = max(previous_end, start + length)
-    gaps.append((size - previous_end, previous_end))
-    large_enough = [gap for gap in gaps if gap[0] >= nbytes]
-    return min(large_enough)[1] if large_enough else previous_end
+    smallest, start_of_gap, previous_end = size + 1, -1, 0
+    for start, end, last, _, accessing in active:
+        if last >= first or accessing & ~earlier:
+            if nbytes <= start - previous_end < smallest:
+                smallest, start_of_gap = start - previous_end, previous_end
+            if end > previous_end:
+                previous_end = end
+    if start_of_gap < 0 or nbytes <= size - previous_end < smallest:
+        return previous_end
+    return start_of_gap

@@ -51,7 +51,7 @@ def lower(
     axes = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
     stored = [lowered.strides(lowered.axes[v], at) for v, at in zip(body.outputs, outputs, strict=True)]
     loops = _joined_loops(lowered, axes, order[-1:], [*lowered.read.values(), *stored])
-    num_parallel = len([a for a in loops.extents if a not in space.reduced])
+    num_parallel = len([a for a in loops.trip_counts if a not in space.reduced])
     steps, depths, stages = _steps(lowered, loops, num_parallel)
     stores = tuple(
         [
@@ -61,12 +61,12 @@ def lower(
     )
     nest = Nest(
         name=body.name,
-        loops=tuple([NestLoop(extent, a in space.reduced) for a, extent in loops.extents.items()]),
+        loops=tuple([NestLoop(extent, a in space.reduced) for a, extent in loops.trip_counts.items()]),
         num_parallel=num_parallel,
-        vector=list(loops.extents).index(order[-1]) if order else None,
+        vector=list(loops.trip_counts).index(order[-1]) if order else None,
         steps=steps,
         stores=stores,
-        stages=_stages(steps, stores, num_parallel) if len(loops.extents) > num_parallel else 1,
+        stages=_stages(steps, stores, num_parallel) if len(loops.trip_counts) > num_parallel else 1,
         cost=_cost(steps, stores),
         forwards=not any(may_be_negative(n) for at in (*inputs, *outputs) for n in at.strides),
         scratch_values={},
@@ -149,16 +149,16 @@ class _Loops(NamedTuple):
     """The loops of a nest: each is an axis of the iteration space, with which others may be joined.
 
     Attributes:
-        extents: the trip count of the loop of each axis, outermost first.
+        trip_counts: the trip count of the loop of each axis, outermost first.
         index_axes: for each node its axes that are loops; None for an axis of size 1.
     """
 
-    extents: dict[int, int]
+    trip_counts: dict[int, int]
     index_axes: dict[Node, Axes]
 
     def access(self, value: Value, layout: Layout, strides: Sequence[int]) -> Access:
         """The access of a value that has these strides along the axes of the space."""
-        by_loop = tuple([strides[axis] for axis in self.extents])
+        by_loop = tuple([strides[axis] for axis in self.trip_counts])
         return Access(layout.buffer, layout.offset, by_loop, value.spec.dtype)
 
 
@@ -175,7 +175,7 @@ def _joined_loops(
         outer, inner = kept[at - 1], kept[at]
         same_kind = (outer in space.reduced) == (inner in space.reduced) and outer not in vector
         if same_kind and _joinable(loops, outer, inner, accesses):
-            loops.extents[inner] = loops.extents.pop(outer) * loops.extents[inner]
+            loops.trip_counts[inner] = loops.trip_counts.pop(outer) * loops.trip_counts[inner]
             for node, index_axes in loops.index_axes.items():
                 loops.index_axes[node] = tuple([a for a in index_axes if a != outer])
             del kept[at - 1]
@@ -183,7 +183,7 @@ def _joined_loops(
 
 
 def _joinable(loops: _Loops, outer: int, inner: int, accesses: Sequence[Sequence[int]]) -> bool:
-    extent = loops.extents[inner]
+    extent = loops.trip_counts[inner]
     for strides in accesses:
         if strides[outer] != strides[inner] * extent:
             return False
@@ -205,7 +205,7 @@ def _steps(
     body: _LoweredBody, loops: _Loops, num_parallel: int
 ) -> tuple[tuple[NestStep, ...], dict[Value, int], dict[Value, int]]:
     """The steps, and for each value that they compute the depth and the stage in which it is available."""
-    position: dict[int | None, int | None] = {axis: i for i, axis in enumerate(loops.extents)}
+    position: dict[int | None, int | None] = {axis: i for i, axis in enumerate(loops.trip_counts)}
     position[None] = None
     accesses = {
         operand: loops.access(operand[0], body.layouts[operand[0]], strides)
@@ -221,7 +221,7 @@ def _steps(
         read = [o.value for o in operands if o.value is not None]
         stage = max([ready[v] for v in read], default=0)
         if reduces:
-            depth, available, next_stage = len(loops.extents), num_parallel, stage + 1
+            depth, available, next_stage = len(loops.trip_counts), num_parallel, stage + 1
         else:
             depth = max([0, *[a + 1 for a in axis_loops if a is not None], *[depth_of[v] for v in read]])
             available, next_stage = depth, stage
