@@ -216,13 +216,13 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
 
 def _within(x: Any, target: DType) -> Any:
-    """``x`` clipped to the range of ``target``, unless a cast can't leave that range."""
+    """``x`` clipped to the finite numbers of ``target``, unless a cast always gives one of them."""
     source = x.dtype
     if source.is_bool or (source.is_floating and target.is_integer):
         return x
     kind = float if source.is_floating else int
     low, high = max(kind(source.min), kind(target.min)), min(kind(source.max), kind(target.max))
-    if (low, high) == (kind(source.min), kind(source.max)) == (source.min, source.max):
+    if source.is_integer and (low, high) == (source.min, source.max):
         return x
     return clip_by_value(x, low, high)
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from dualflow.core import dispatch
+from dualflow.core.composite_rules import CompositeError
 from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.dispatch import AbstractTensor, DifferentiableComposite
 from dualflow.core.dtypes import DType, as_dtype, float32, int64
@@ -21,7 +23,10 @@ from dualflow.ops.scattering import gather_nd
 from dualflow.ops.static import shape_argument, static_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.ops.record import Op
     from dualflow.ops.tensor import Tensor
 
 
@@ -46,8 +51,9 @@ class SparseTensor(CompositeTensor, DifferentiableComposite):
     """A tensor of which only some elements are stored; all others are 0.
 
     Functions of ``df.sparse`` take it; those that depend on the order need sorted indices
-    (:func:`dualflow.sparse.reorder`). It is a structure of tensors: traced functions, branches and loops take
-    and return it, with a trace for each shape, and gradients flow to its ``values``.
+    (:func:`dualflow.sparse.reorder`). So do elementwise functions of one tensor that map 0 to 0, such as
+    ``df.cast``, ``df.abs`` and ``df.tanh``. It is a structure of tensors: traced functions, branches and
+    loops take and return it, with a trace for each shape, and gradients flow to its ``values``.
 
     Args:
         indices: the position of each stored element, int64 of shape ``(n, rank)``.
@@ -163,11 +169,25 @@ class SparseTensor(CompositeTensor, DifferentiableComposite):
         Raises:
             DTypeError: always.
         """
-        raise DTypeError(
+        raise CompositeError(
             f"A SparseTensor of shape {self._shape} was passed where a tensor is required. "
             "df.sparse.to_dense(x) makes a tensor of it, df.sparse.map_values(function, x) computes with its "
-            "values, and df.sparse has functions of SparseTensors."
+            "values, and df.sparse has functions of SparseTensors.",
+            self,
         )
+
+    def __map_elements__(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The result of an elementwise op of one input that maps 0 to 0: that of the stored elements.
+
+        Raises:
+            DTypeError: the op has several inputs, or another value at 0.
+        """
+        if len(inputs) > 1:
+            return self.__as_tensor__()
+        values = op.run_on(dispatch.current(), [self._values], attrs)
+        with np.errstate(all="ignore"):
+            at_zero = op.kernel(np.zeros((), self.dtype.dtype), **attrs)
+        return self.__as_tensor__() if at_zero else self.with_values(values)
 
     @entry
     def __mul__(self, other: Any) -> SparseTensor:

@@ -83,6 +83,8 @@ def test_a_sum_of_tensors(mode):
         (np.array([300, -5]), df.uint8, [255, 0]),
         (np.array([300, -70000]), df.float16, [300, -65504]),
         (np.array([1e6, -1e10, NAN, INF]), df.float16, [65504, -65504, NAN, 65504]),
+        ([INF, -INF, NAN], df.float32, [np.finfo(np.float32).max, np.finfo(np.float32).min, NAN]),
+        ([INF], df.float64, [np.finfo(np.float32).max]),
         (np.array([2**31], np.uint32), df.int32, [2**31 - 1]),
         (np.array([-1], np.int8), df.uint64, [0]),
         (np.array([2**63], np.uint64), df.int64, [2**63 - 1]),

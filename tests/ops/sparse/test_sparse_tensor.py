@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -154,6 +155,32 @@ def test_a_target_is_the_sum_of_its_values() -> None:
         tape.watch(x)
         y = df.sparse.map_values(df.square, df.SparseTensor(PLACES, x, [3, 4]))
     assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
+
+
+# Elementwise functions
+
+
+@pytest.mark.parametrize("name", ["abs", "negative", "sign", "square", "tanh", "math.expm1", "identity"])
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_functions_that_map_0_to_0_are_those_of_the_whole_tensor(name: str, is_traced: bool) -> None:
+    function = operator.attrgetter(name)(df)
+    result = (df.function(function) if is_traced else function)(sample() * -0.5)
+    np.testing.assert_allclose(df.sparse.to_dense(result), function(whole() * -0.5))
+
+
+def test_a_cast_keeps_the_indices_and_has_a_gradient() -> None:
+    x = df.constant(VALUES)
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.cast(df.SparseTensor(PLACES, x, [3, 4]), df.float64)
+    assert (y.dtype, y.indices.numpy().tolist()) == (df.float64, PLACES)
+    assert tape.gradient(y, x).numpy().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("function", [df.exp, df.math.log, df.math.reciprocal, lambda x: df.add(x, x)])
+def test_other_functions_need_the_whole_tensor(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"df\.sparse\.to_dense"):
+        function(sample())
 
 
 # Specs
