@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.core.locks import imported
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.capabilities import Capabilities
@@ -46,7 +47,6 @@ from dualflow.schedule.planned import (
     TripCount,
     dynamic_buffers,
 )
-from dualflow.schedule.product_epilogues import with_product_epilogues
 from dualflow.schedule.scope_layouts import ScopeLayouts
 from dualflow.schedule.window_products import with_window_products
 from dualflow.sizes.size_functions import largest
@@ -123,7 +123,8 @@ class PlanScope:
         if state.capabilities.windows and not live_out:
             graph = with_window_products(graph, self.replacements, state.costs)
         if state.capabilities.product_epilogues:
-            graph = with_product_epilogues(graph, self.replacements, state.costs)
+            epilogues = imported("dualflow.schedule.product_epilogues")
+            graph = epilogues.with_product_epilogues(graph, self.replacements, state.costs)
         nodes, self.targets = ordered(graph, updates_variables=updates_variables)
         self.strides = chosen_strides(nodes, self.targets)
         preassigned = {

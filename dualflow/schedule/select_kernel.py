@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dualflow.core.locks import imported
 from dualflow.schedule.blocking import column_chunks
-from dualflow.schedule.chunked_scans import chunked_scan, is_long_scan
-from dualflow.schedule.column_kernels import ColumnWriter
 from dualflow.schedule.full_reduction_kernels import FullReductionWriter
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_writer import KernelWriter
@@ -26,13 +25,18 @@ def kernel_launch(nest: Nest, lanes: int, rows: int = 0, *, by_work_items: bool 
             computes several columns at once, and long scans run in chunks.
     """
     scan = scan_of(nest)
-    if scan is not None and by_work_items and is_long_scan(nest):
-        return chunked_scan(nest, lanes, scan)
+    if scan is not None and by_work_items:
+        chunked_scans = imported("dualflow.schedule.chunked_scans")
+        if chunked_scans.is_long_scan(nest):
+            chunked: KernelLaunch = chunked_scans.chunked_scan(nest, lanes, scan)
+            return chunked
     if scan is not None:
         return ScanWriter(nest, lanes, scan).write_scan()
     columns = column_chunks(nest)
     if columns is not None:
-        return ColumnWriter(nest, lanes, by_work_items).write_columns(columns)
+        writer = imported("dualflow.schedule.column_kernels").ColumnWriter
+        by_columns: KernelLaunch = writer(nest, lanes, by_work_items).write_columns(columns)
+        return by_columns
     if nest.is_full_reduction:
         return FullReductionWriter(nest, lanes).write_chunks()
     tiles = None if by_work_items else tiling(nest)

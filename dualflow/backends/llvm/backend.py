@@ -29,7 +29,6 @@ from dualflow.graph.compiled import (
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
-from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.sizes.symbolic_sizes import typical
@@ -58,6 +57,7 @@ def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:
 
 def compile_stats(compiled: Executable) -> CompileStats:
     """The kernels, products and host calls of the program."""
+    work_ratio = imported("dualflow.schedule.executed_work").work_ratio
     kinds = [call.kind for call in compiled.plan.walk()]
     kernels = compiled.program.kernels
     nests = [kernel.lowered_nest() for kernel in kernels]

@@ -51,7 +51,6 @@ from dualflow.schedule.program_statements import (
     statements,
     walk_program,
 )
-from dualflow.schedule.race_check import require_no_races
 from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SymInt, size_variables, variable_of
 
@@ -106,7 +105,7 @@ def write(
     every_statement = statements(plan)
     program, size_checks = _split_size_checks(plan, every_statement)
     if options.checking:
-        require_no_races(program, plan.workspace)
+        imported("dualflow.schedule.race_check").require_no_races(program, plan.workspace)
     unit = _unit(plan, MemoryBounds(plan, every_statement), options, begin, clock)
     if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
         unit.range_checks += unit.memory_bounds.check(program)

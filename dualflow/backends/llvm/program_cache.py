@@ -211,7 +211,7 @@ def _context() -> bytes:
     """The parts of a key that are equal for all graphs of a process."""
     return encoded_value(
         (
-            *("program", _VERSION, DUALFLOW, jit.context(), _source_times(), _undated_source()),
+            *("program", _VERSION, DUALFLOW, jit.context(), _encoded_times(), _undated_source()),
             *(sys.version, np.__version__, _instruction_sets(), _blas_settings()),
             *(capabilities(), thread_count.max_threads(), tuple(sorted(switches.named() - {"programs"}))),
         )
@@ -248,6 +248,11 @@ def floating_point_mode() -> tuple[bool, ...]:
 def _options(options: CompileOptions) -> bytes:
     names = [name for name in compared_fields(CompileOptions) or () if name not in _BY_MEMORY]
     return encoded_value((options.stack_budget, tuple([(name, getattr(options, name)) for name in names])))
+
+
+def _encoded_times() -> bytes:
+    """:func:`_source_times`, in a format in which equal values have equal bytes."""
+    return marshal.dumps(_source_times(), 0)  # six times as fast as encoded_value
 
 
 def _undated_source() -> bytes:
