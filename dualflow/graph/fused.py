@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core.errors import InternalError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.op_kinds import Gather, MatMul, Opaque, Reduce, Scan
+from dualflow.ops.op_kinds import Elementwise, Gather, MatMul, Opaque, Reduce, Scan
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
 """For each axis of a value, the axis of the iteration space; None if the size is 1 or it is broadcast."""
+_NO_AXES: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +114,13 @@ def input_axes(node: Node, index_axes: Axes) -> tuple[Axes, ...]:
         end = axis + indices.rank - batch
         gap: Axes = (None,)
         return (*index_axes[:axis], *gap, *index_axes[end:]), (*index_axes[:batch], *index_axes[axis:end])
-    return tuple([_broadcast_axes(index_axes, v.spec.shape) for v in node.inputs])
+    shape = index_shape(node)
+    return tuple(
+        [
+            index_axes if v.spec.shape is shape else _broadcast_axes(index_axes, v.spec.shape)
+            for v in node.inputs
+        ]
+    )
 
 
 def operands_with_axes(node: Node, index_axes: Axes) -> tuple[tuple[Value, Axes], ...]:
@@ -132,16 +139,20 @@ def output_axes(node: Node, index_axes: Axes) -> Axes:
     if not isinstance(node.op.kind, Reduce):
         return index_axes
     folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]
-    return tuple(None if i in folded else a for i, a in enumerate(index_axes) if keepdims or i not in folded)
+    return tuple(
+        [None if i in folded else a for i, a in enumerate(index_axes) if keepdims or i not in folded]
+    )
 
 
 def reduced_axes(node: Node, index_axes: Axes) -> frozenset[int]:
     """The loop axes that a reduction or scan runs along; empty for any other node."""
     kind = node.op.kind
+    if isinstance(kind, Elementwise):  # most nodes
+        return _NO_AXES
     if not isinstance(kind, Reduce | Scan):
-        return frozenset()
+        return _NO_AXES
     folded = node.attrs["axis"] if isinstance(kind, Reduce) else (node.attrs["axis"],)
-    return frozenset(a for i in folded if (a := index_axes[i]) is not None)
+    return frozenset([a for i in folded if (a := index_axes[i]) is not None])
 
 
 def reduction_kind_of(node: Node) -> Reduce:

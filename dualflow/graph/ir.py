@@ -86,13 +86,14 @@ class Node:
 
     Attributes:
         effect: the effect of the node; None for none.
+        output: the first output, of a node that has one.
         origin: the user's line that called the op.
         merged_origins: the lines of other nodes, which a rewrite has merged into this one.
         device: the full name of the device of the ``df.device`` block that called the op; None outside of
             blocks. :mod:`dualflow.graph.passes.placement` lowers it, before passes that make other nodes.
     """
 
-    __slots__ = ("attrs", "device", "effect", "inputs", "merged_origins", "op", "origin", "outputs")
+    __slots__ = ("attrs", "device", "effect", "inputs", "merged_origins", "op", "origin", "output", "outputs")
 
     def __init__(
         self,
@@ -113,14 +114,16 @@ class Node:
         effect = op.effect
         self.effect = effect if effect is not Effect.INSIDE else _inside(attrs)
         if len(specs) == 1:
-            self.outputs: tuple[Value, ...] = (Value(specs[0], self),)
+            self.output = Value(specs[0], self)
+            self.outputs: tuple[Value, ...] = (self.output,)
         else:
             self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
+            if self.outputs:
+                self.output = self.outputs[0]
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """This node with other inputs of the same specs."""
-        outputs = self.outputs
-        specs = (outputs[0].spec,) if len(outputs) == 1 else self.specs
+        specs = (self.output.spec,) if len(self.outputs) == 1 else self.specs
         return Node(self.op, inputs, self.attrs, specs, self.origin, self.merged_origins, self.device)
 
     def like(
@@ -128,11 +131,6 @@ class Node:
     ) -> Node:
         """Another node in place of this one, with its lines and its device."""
         return Node(op, inputs, attrs, specs, self.origin, self.merged_origins, self.device)
-
-    @property
-    def output(self) -> Value:
-        """The first output, of a node that has exactly one."""
-        return self.outputs[0]
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
@@ -390,7 +388,7 @@ class GraphBuilder:
         self.captures: list[tuple[Value, Capture]] = []
         self.nodes: list[Node] = []
         self._inferred: dict[tuple[Any, ...], tuple[TensorSpec, ...]] = {}
-        self._specs: dict[TensorSpec, TensorSpec] = {}
+        self._specs: dict[tuple[Any, ...], TensorSpec] = {}
 
     def inner(self, name: str) -> GraphBuilder:
         """A builder for a body."""
@@ -429,7 +427,8 @@ class GraphBuilder:
     def _infer(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> tuple[TensorSpec, ...]:
         """The specs of a node. Equal ones are one object, since ``add`` caches by their ids."""
         specs = op.specs([v.spec for v in inputs], dict(attrs))
-        return tuple([self._specs.setdefault(spec, spec) for spec in specs])
+        distinct = self._specs
+        return tuple([distinct.setdefault((type(s.shape), s.dtype.name, *s.shape), s) for s in specs])
 
     def finish(self, outputs: Sequence[Value], updates: Sequence[Update] = ()) -> Graph:
         """The graph built so far."""

@@ -30,10 +30,13 @@ def computed_in_loops(node: Node) -> bool:
 
     A scan rounds after each element, so float32 can't replace floats of 16 bits.
     """
-    dtypes = tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)])
-    if not [dtype for dtype in dtypes if dtype.kind not in "biuf" or (dtype.is_floating and dtype.size < 4)]:
+    for value in (*node.inputs, *node.outputs):
+        dtype = value.spec.dtype
+        if dtype.kind not in "biuf" or (dtype.is_floating and dtype.size < 4):
+            break
+    else:
         return True
-    supported, has_float16, has_complex = _kinds(dtypes)
+    supported, has_float16, has_complex = _kinds(tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
     kind = node.op.kind
     if not supported or (has_float16 and isinstance(kind, Scan)):
         return False

@@ -160,7 +160,7 @@ def replace_matches(
             return replaced_by(with_replaced_inputs(replacement(node, matches[node]), replaced))
         return removal(node) if node in removed else None
 
-    return rebuild(graph, rule, replaced)
+    return rebuild(graph, rule, replaced, {node.op for node in (*matches, *removed)})
 
 
 def with_replaced_inputs(node: Node, replaced: Mapping[Value, Value]) -> Node:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.array_address import address_of
-from dualflow.graph.ir import Node, Value
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.virtual_array import VirtualArray, contiguous
 from dualflow.ops.op_kinds import Elementwise, Literal, SizeVector, View
 from dualflow.sizes.size_scalars import SizeScalar
@@ -39,6 +39,16 @@ def base_of(value: Value) -> Value:
     while (node := value.node) is not None and isinstance(node.op.kind, View):
         value = node.inputs[0]
     return value
+
+
+def bases_of(graph: Graph) -> dict[Value, Value]:
+    """The :func:`base_of` of each value of ``graph``."""
+    bases = {v: v for v in graph.inputs}
+    for node in graph.nodes:
+        view_of = bases[node.inputs[0]] if isinstance(node.op.kind, View) else None
+        for value in node.outputs:
+            bases[value] = value if view_of is None else view_of
+    return bases
 
 
 def is_scalar_literal(value: Value) -> bool:

@@ -248,19 +248,29 @@ def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tup
     if symbolic_sizes_enabled:
         inputs = _with_adapted_sizes(promotion, inputs)
     values = [_as_tensor(x, engine) for x in inputs]
-    keep = _KEPT.get(promotion, 0)
-    if keep is None:
-        return tuple([engine.constant(as_array(x)) if is_raw(x) else x for x in values])
-    target = _common_dtype(promotion, values[keep:])
-    converted = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
-    return (*converted, *[_as_dtype(x, target, engine) for x in values[keep:]])
+    count = len(values) if promotion is Promotion.NONE else 1 if promotion is Promotion.AFTER_FIRST else 0
+    kept = [x if isinstance(x, AbstractTensor) else engine.constant(as_array(x)) for x in values[:count]]
+    if promotion is Promotion.NONE:
+        return tuple(kept)
+    others = values[count:]
+    target = _common_dtype(promotion, others)
+    return (
+        *kept,
+        *[
+            x if isinstance(x, AbstractTensor) and x.dtype is target else _as_dtype(x, target, engine)
+            for x in others
+        ],
+    )
 
 
 def _with_adapted_sizes(promotion: Promotion, inputs: Sequence[Any]) -> Sequence[Any]:
     """``inputs`` with sizes of a trace as tensors, of the dtype of the tensors they are combined with."""
-    keep = _KEPT.get(promotion, 0)
-    if not any(isinstance(x, AbstractSize) for x in inputs):
+    for x in inputs:
+        if isinstance(x, AbstractSize):
+            break
+    else:
         return inputs
+    keep = _KEPT.get(promotion, 0)
     others = [] if keep is None else inputs[keep:]
     strong = [x.dtype for x in others if isinstance(x, _TENSORS) and not isinstance(x, AbstractSize)]
     target = functools.reduce(promote, strong) if strong else bool_
@@ -354,12 +364,13 @@ def _own_dtype(value: Any) -> DType:
 
 
 def _common_dtype(promotion: Promotion, values: Sequence[Any]) -> DType:
-    strong = [x.dtype for x in values if not is_raw(x)]
-    strong = strong or [as_dtype(x.dtype) for x in values if isinstance(x, _NUMPY)]
+    tensors = [x.dtype for x in values if isinstance(x, AbstractTensor)]
+    strong = tensors or [as_dtype(x.dtype) for x in values if isinstance(x, _NUMPY)]
     target: DType | None = None
     for dtype in strong:
-        target = dtype if target is None else promote(target, dtype)
-    for x in values:
+        if dtype is not target:
+            target = dtype if target is None else promote(target, dtype)
+    for x in values if len(tensors) < len(values) else ():
         if is_raw(x) and not (type(x) is int and target is not None and not target.is_bool):
             target = _adapt(target, _own_dtype(x))
     assert target is not None, "an op that promotes has inputs"

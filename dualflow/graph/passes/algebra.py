@@ -36,9 +36,11 @@ def simplify_algebra(graph: Graph) -> Graph:
 
 
 def _rule(node: Node, make: Make) -> Replacement:
+    folded = fold(node, make)
+    if folded is not None:
+        return folded
     simpler = _BY_OP.get(node.op)
-    replacement = simpler(node, make) if simpler is not None else None
-    return replacement if replacement is not None else fold(node, make)
+    return simpler(node, make) if simpler is not None else None
 
 
 def uniform(value: Value) -> Any:

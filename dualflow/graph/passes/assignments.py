@@ -95,7 +95,7 @@ def assigns_before_failure(graph: Graph) -> bool:
     for node in graph.nodes:
         if assigned and may_fail(node):
             return True
-        if assigned_by(node):
+        if node.effect is not None and assigned_by(node):
             if may_fail(node):
                 return True
             assigned = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dualflow.core.records import NamedTuple, dataclass, field
@@ -13,7 +13,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, IterationSpace, operands_with_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view
+from dualflow.graph.views import bases_of, is_generated, is_scalar_literal, is_view
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan, View
 from dualflow.sizes.symbolic_sizes import typical
 
@@ -112,10 +112,13 @@ class _Rebuild:
         self.group_of = {n: g for g in groups for n in g.nodes}
         self.nodes: list[Node] = []
         self.new: dict[Value, Value] = {v: v for v in graph.inputs}
-        escaping = _escaping(graph, self.group_of, set())
-        self.repeated = _repeated(graph, self.group_of, escaping, costs)
+        self.bases = bases_of(graph)
+        escaping = _escaping(graph, self.group_of, self.bases, set())
+        self.repeated = _repeated(graph, self.group_of, self.bases, escaping, costs)
         self.computed: set[Value] = set()
-        self.escaping = _escaping(graph, self.group_of, self.repeated) if self.repeated else escaping
+        self.escaping = (
+            _escaping(graph, self.group_of, self.bases, self.repeated) if self.repeated else escaping
+        )
 
     def is_copied_in_order(self, node: Node) -> bool:
         """Whether an unfused node keeps its position in the new graph; others are copied when read.
@@ -150,9 +153,9 @@ class _Rebuild:
             self.new[old] = new
 
     def fuse(self, group: Group) -> None:
-        body = _Body(group, self.group_of, self.repeated, self.computed)
+        body = _Body(group, self)
         results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
-        nodes = _in_order_of_use(group, results)
+        nodes = _in_order_of_use(group, results, self.bases)
         if not nodes:  # the groups that read its values compute them
             return
         for node in nodes:
@@ -171,7 +174,7 @@ class _Rebuild:
         self.new.update(zip(results, fused.outputs, strict=True))
 
 
-def _in_order_of_use(group: Group, results: Sequence[Value]) -> Sequence[Node]:
+def _in_order_of_use(group: Group, results: Sequence[Value], bases: Mapping[Value, Value]) -> Sequence[Node]:
     """The nodes of ``group`` that compute its ``results``, in the order of a depth-first walk from these.
 
     The order depends on nothing but the expressions, so that traces with other sizes, and other functions
@@ -188,7 +191,7 @@ def _in_order_of_use(group: Group, results: Sequence[Value]) -> Sequence[Node]:
             continue
         visited.add(node)
         for value in reversed(node.inputs):
-            producer = base_of(value).node
+            producer = bases[value].node
             if producer in group.index_axes and producer not in visited:
                 pending.append(producer)
     nodes = list(ordered)
@@ -198,10 +201,9 @@ def _in_order_of_use(group: Group, results: Sequence[Value]) -> Sequence[Node]:
 class _Body:
     """Builds the body of one fused node."""
 
-    def __init__(
-        self, group: Group, group_of: dict[Node, Group], repeated: set[Value], computed: set[Value]
-    ) -> None:
-        self.group, self.group_of, self.repeated, self.computed = group, group_of, repeated, computed
+    def __init__(self, group: Group, rebuild: _Rebuild) -> None:
+        self.group, self.group_of, self.bases = group, rebuild.group_of, rebuild.bases
+        self.repeated, self.computed = rebuild.repeated, rebuild.computed
         self.recomputing: set[Node] = set()
         self.inputs: dict[Value, Value] = {}
         self.nodes: list[Node] = []
@@ -243,10 +245,10 @@ class _Body:
     def _read(self, value: Value, axes: Axes) -> Value:
         if value in self.new:
             return self.new[value]
-        base = base_of(value)
+        base = self.bases[value].node
         if is_generated(value) and value.node is not None and value.node not in self.group_of:
             return self._generate(value, value.node, axes)
-        producer_group = None if base.node is None else self.group_of.get(base.node)
+        producer_group = None if base is None else self.group_of.get(base)
         if producer_group is not self.group and value in self.repeated:
             return self._repeat(value, axes)
         if producer_group is not self.group and not is_scalar_literal(value):
@@ -286,29 +288,34 @@ class _Body:
         return self.generated[key]
 
 
-def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -> set[Value]:
+def _escaping(
+    graph: Graph, group_of: dict[Node, Group], bases: Mapping[Value, Value], repeated: set[Value]
+) -> set[Value]:
     """The values that a node outside their group reads, directly or through views."""
-    escaping = {base_of(v) for v in graph.results}
-
-    def add_read(value: Value, consumer_group: Group | None) -> None:
-        base = base_of(value)
-        if base.node is None or group_of.get(base.node) is consumer_group:
-            return
-        if value in repeated and value.node is not None:
-            for source in value.node.inputs:
-                add_read(source, consumer_group)
-        else:
-            escaping.add(base)
-
+    escaping = {bases[v] for v in graph.results}
     for node in graph.nodes:
-        if not isinstance(node.op.kind, View):
-            group = group_of.get(node)
-            for value in node.inputs:
-                add_read(value, group)
+        if isinstance(node.op.kind, View):
+            continue
+        consumer_group = group_of.get(node)
+        read = list(node.inputs)
+        for value in read:  # it grows by the operands of values that are recomputed
+            base = bases[value]
+            if base.node is None or group_of.get(base.node) is consumer_group:
+                continue
+            if value in repeated and value.node is not None:
+                read += value.node.inputs
+            else:
+                escaping.add(base)
     return escaping
 
 
-def _repeated(graph: Graph, group_of: dict[Node, Group], written: set[Value], costs: CostModel) -> set[Value]:
+def _repeated(
+    graph: Graph,
+    group_of: dict[Node, Group],
+    bases: Mapping[Value, Value],
+    written: set[Value],
+    costs: CostModel,
+) -> set[Value]:
     """The values that each consuming group recomputes, where that is no slower than reading them from memory.
 
     Each is a cheap elementwise function of one equally large array that is in memory anyway, and of smaller
@@ -318,12 +325,12 @@ def _repeated(graph: Graph, group_of: dict[Node, Group], written: set[Value], co
     cheap = {node.output for node in group_of if _is_cheap(node)}
     if written.isdisjoint(cheap):
         return set()
-    candidates = cheap.difference(map(base_of, graph.results), _read_elsewhere(graph, group_of))
+    candidates = cheap.difference([bases[v] for v in graph.results], _read_elsewhere(graph, group_of))
     recipes = _recipes(graph, candidates, costs)
     sources = Counter(r.source for v, r in recipes.items() if v in written)
 
     def is_read(source: Value) -> bool:
-        base = base_of(source)
+        base = bases[source]
         return base.node not in group_of or base in written or sources[source] > 1
 
     return {v for v, r in recipes.items() if is_read(r.source)}

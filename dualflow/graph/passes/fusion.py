@@ -64,7 +64,7 @@ class _Partition:
         self.index: dict[Node, int] = {}
         self.readers_of_input: dict[Value, list[Node]] = {}
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
-        self.failing = {n for n in graph.nodes if may_fail(n)} if self.effects else set()
+        self.failing: set[Node] = set()
         self.too_long: set[tuple[Group, Group]] = set()
         self.size_bindings = [i for i in self.effects if binds_sizes(graph.nodes[i])]
         self.reduced_values = {v for n in graph.nodes if isinstance(n.op.kind, Reduce) for v in n.inputs}
@@ -109,6 +109,8 @@ class _Partition:
                 producer_group.first_consumer = position
 
     def _add_to_group(self, node: Node, index: int) -> None:
+        if self.effects and may_fail(node):
+            self.failing.add(node)
         producer_groups = self._producer_groups(node)
         group = self._group_for(node, index, producer_groups)
         if group is None:

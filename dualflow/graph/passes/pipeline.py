@@ -48,6 +48,7 @@ from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
 from dualflow.graph.size_guards import verify_with_bodies
 from dualflow.graph.user_rewrites import Report, Rewrite
+from dualflow.ops.op_kinds import Cond, Loop
 
 PassFunction = Callable[[Graph, CompileOptions], Graph]
 
@@ -77,6 +78,11 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
     return lambda graph, options: function(graph)
 
 
+def _has_control(graph: Graph) -> bool:
+    return any(isinstance(op.kind, _CONTROL) for op in graph.ops)
+
+
+_CONTROL: Final = (Cond, Loop)
 SIMPLIFICATIONS: Final = (
     Pass(
         "placement",
@@ -94,7 +100,12 @@ SIMPLIFICATIONS: Final = (
         "stacks", "later passes need the sizes of a loop's results", _plain(loop_over_stacks), in_bodies=True
     ),
     Pass("unused", "saves the later passes work", _plain(eliminate_dead_code), in_bodies=True),
-    Pass("constants", "computed at compile time, not at each call", _plain(fold_constants), in_bodies=True),
+    Pass(
+        "constants",
+        "before the branches and trip counts that they decide; algebra computes constants, too",
+        lambda graph, options: fold_constants(graph) if _has_control(graph) else graph,
+        in_bodies=True,
+    ),
     Pass("branches", "the index of a branch may be a constant by now", _plain(take_branches), in_bodies=True),
     Pass(
         "iterations",
