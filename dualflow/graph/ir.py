@@ -123,8 +123,14 @@ class Node:
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """This node with other inputs of the same specs."""
-        specs = (self.output.spec,) if len(self.outputs) == 1 else self.specs
-        return Node(self.op, inputs, self.attrs, specs, self.origin, self.merged_origins, self.device)
+        if len(self.outputs) != 1:
+            return self.like(self.op, inputs, self.attrs, self.specs)
+        node = Node.__new__(Node)  # passes copy most nodes several times, and nothing is to be computed
+        node.op, node.inputs, node.attrs, node.effect = self.op, tuple(inputs), self.attrs, self.effect
+        node.origin, node.merged_origins, node.device = self.origin, self.merged_origins, self.device
+        node.output = Value(self.output.spec, node)
+        node.outputs = (node.output,)
+        return node
 
     def like(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], specs: Sequence[TensorSpec]

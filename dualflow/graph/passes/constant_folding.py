@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dualflow.sizes.symbolic_sizes import is_static, size_variables
 Array = np.ndarray[Any, Any]
 
 SMALL_BYTES = 1 << 16
+_CONSTANT_KINDS: Final = (Literal, View)
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -32,11 +33,11 @@ def fold(node: Node, make: Make) -> Replacement:
     result with equal elements of operands with equal elements becomes a broadcast. An op that raises stays:
     it must fail at run time, or not at all if its result is unused.
     """
-    if node.effect is not None or isinstance(node.op.kind, Literal):
-        return None
     for value in node.inputs:
         if not _is_constant(value):
             return None
+    if node.effect is not None or isinstance(node.op.kind, Literal):
+        return None
     if any(size_variables(tuple(spec.shape)) for spec in node.specs) or size_variables(node.attrs):
         return None
     operand_bytes = sum(_base_array(value).nbytes for value in node.inputs)
@@ -67,8 +68,10 @@ def _is_constant(value: Value) -> bool:
     if value.node is None:
         return False
     kind = value.node.op.kind
-    if isinstance(kind, Literal) or not isinstance(kind, View):
-        return isinstance(kind, Literal)
+    if not isinstance(kind, _CONSTANT_KINDS):
+        return False
+    if isinstance(kind, Literal):
+        return True
     base = base_of(value).node
     if base is None or not isinstance(base.op.kind, Literal):
         return False

@@ -176,7 +176,9 @@ class _Partition:
         if not self._fits(group, node, index_axes, own_reduced):
             return False
         reduced = group.reduced | own_reduced
-        staged = self._stages_of(node, index_axes, group.all_axes - reduced, group.stage)
+        staged = _WITHOUT_REDUCTIONS
+        if reduced:
+            staged = self._stages_of(node, index_axes, group.all_axes - reduced, group.stage)
         if staged.number > self.costs.max_stages:
             return False
         group.position = position
@@ -227,7 +229,8 @@ class _Partition:
 
     def _fit_axes(self, group: Group, node: Node) -> Axes | None:
         """The loop axes of ``group`` that the axes of ``node`` can run along; None if they don't fit."""
-        if self._gathers_from(group, node):
+        is_gather = isinstance(node.op.kind, Gather)
+        if is_gather and self._gathers_from(group, node):
             return None
         produced: list[tuple[Value, Axes]] = []
         hints: list[Axes] = []
@@ -240,8 +243,10 @@ class _Partition:
             elif value in group.operand_axes:
                 hints.append(group.operand_axes[value])
         shape = index_shape(node)
+        if produced and not is_gather and (common := _axes_of_all(produced, shape)) is not None:
+            return common
         loops: list[int | None] = [None] * len(shape)
-        if not isinstance(node.op.kind, Gather):
+        if not is_gather:
             for _, axes in produced:
                 if not _assign_axes(loops, axes):
                     return None
@@ -405,6 +410,18 @@ def _last_before(positions: Sequence[int], index: int) -> int:
     """The last of the sorted ``positions`` up to ``index``; -1 if there is none."""
     count = bisect(positions, index)
     return positions[count - 1] if count else -1
+
+
+def _axes_of_all(operands: Sequence[tuple[Value, Axes]], shape: Sequence[int]) -> Axes | None:
+    """The loop axes of operands that have the same ones, one for each axis of ``shape``, which is theirs.
+
+    None if there is another operand.
+    """
+    axes = operands[0][1]
+    for value, others in operands:
+        if others != axes or (value.spec.shape is not shape and value.spec.shape != shape):
+            return None
+    return None if None in axes else axes
 
 
 def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
