@@ -307,6 +307,8 @@ def optimise(
 
 
 def _with_optimised_bodies(graph: Graph, options: CompileOptions, passes: Sequence[Pass]) -> Graph:
+    if not _has_control(graph):
+        return graph
     unchecked = replace(options, checking=False)  # bodies are verified under the guards of the graph
     return map_bodies(graph, lambda body: optimise(body, unchecked, passes=passes))
 
