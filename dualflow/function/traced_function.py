@@ -143,6 +143,9 @@ class Function(PicklableFunction, Generic[P, R]):
                 return result
             return self._slow(args)
         except Exception as error:
+            postponed = dispatch.current().postponed(self, args, kwargs)  # in graph mode: of unknown rank
+            if postponed is not None:
+                return postponed
             hide_frames(error)
             raise
 

@@ -9,6 +9,7 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError, InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.updates import value_of
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
@@ -161,6 +162,9 @@ class GraphEngine(Tracer):
         return super().part(rule, x, key)
 
     def postponed(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        values = (*self.builder.inputs, *[v for node in self.builder.nodes for v in node.outputs])
+        if not any(v.spec.shape is UNKNOWN_RANK for v in values):
+            return None
         try:
             return postpone(function, tuple(args), dict(kwargs))
         except InvalidArgumentError:  # the error of the call itself is more precise

@@ -1,20 +1,22 @@
 """Tensors of unknown rank: a call with one becomes a node, which is expanded when feeds determine the rank.
 
-The node keeps the Python call. The specs of its results come from tracing the call for a few ranks: sizes on
-which these traces agree are known, others are dynamic. A vector of an unknown number of integers may hold the
-sizes of such a tensor, so these traces have as many of them as axes.
+The node keeps the Python call. What functions among its arguments read from outside are inputs of the node.
+The specs of its results come from tracing the call for a few ranks: sizes on which these traces agree are
+known, others are dynamic. A vector of an unknown number of integers may hold the sizes of such a tensor, so
+these traces have as many of them as axes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import TENSORS
+from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.dtypes import int32, int64
 from dualflow.core.errors import DualflowError, InternalError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
@@ -22,7 +24,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tape import GradientTape
-from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.function.tracing.symbolic_tensor import KNOWN_SPECS, SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import GraphBuilder, Node, Value
 from dualflow.graph_mode.replaced_ops import reject_execution
@@ -48,11 +50,15 @@ class _ResultsOfRank(NamedTuple):
         structure: their structure.
         specs: of the tensors in it.
         has_effect: whether the call has an effect other than a check.
+        captured: the tensors of the graph and the variables that functions in the call read from outside.
+        assigns: whether it assigns variables.
     """
 
     structure: Structure
     specs: list[TensorSpec]
     has_effect: bool
+    captured: list[Any]
+    assigns: bool
 
 
 def is_unknown(x: Any) -> bool:
@@ -68,19 +74,16 @@ def has_unknown_rank(args: Any, kwargs: Any) -> bool:
 def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The results of ``function(*args, **kwargs)`` as outputs of a node that each run expands.
 
-    A call that only checks its arguments returns the operation of the node.
+    A call that only checks its arguments returns the operation of the node. Functions among the arguments
+    are traced for several ranks now, and in each run of other ranks.
 
     Raises:
-        InvalidArgumentError: an argument is a function; no tensor is returned by a call that has an effect
-            other than a check; or the call fails for all ranks, or returns another number of tensors for
-            each.
+        InvalidArgumentError: no tensor is returned by a call that has an effect other than a check; a
+            function in it assigns a variable; no tensor of unknown rank is read; or the call fails for all
+            ranks, or returns another number of tensors for each.
     """
     leaves, structure = flatten((args, kwargs))  # runs are later, so the node keeps copies of arrays
     leaves = [x.copy() if isinstance(x, np.ndarray) else x for x in leaves]
-    if any(callable(x) and not isinstance(x, type) for x in leaves):
-        raise InvalidArgumentError(
-            f"{function.__name__} can't take a function and a tensor of unknown rank. {_REMEDY}"
-        )
     places = [i for i, x in enumerate(leaves) if isinstance(x, TENSORS)]
     engine = dispatch.current()
     inputs = tuple([dispatch.operand(engine, leaves[i]) for i in places])
@@ -92,14 +95,46 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         positional, named = unflatten(structure, arguments)
         return function(*positional, **named)
 
-    def call(*tensors: Any) -> Sequence[Any]:
-        return _tensors(result_of(tensors))[0]
+    name = getattr(function, "__name__", type(function).__name__)
+    returned, specs, captured = _common_results(name, result_of, [x.spec for x in inputs])
+    if captured:
+        inputs = (*inputs, *[dispatch.operand(engine, x) for x in captured])
+    if not any(map(is_unknown, inputs)) and not any(map(_are_sizes, [x.spec for x in inputs])):
+        raise InvalidArgumentError(f"{name} reads no tensor of unknown rank.")
 
-    returned, specs = _common_results(function.__name__, result_of, [x.spec for x in inputs])
-    attrs = {"call": call, "specs": specs, "called": function.__name__}
+    def call(*tensors: Any) -> Sequence[Any]:
+        with _substituted(captured, tensors[len(places) :]):
+            return _tensors(result_of(tensors[: len(places)]))[0]
+
+    attrs = {"call": call, "specs": specs, "called": name}
     if not specs:
         return engine.run(POSTPONED_CHECK, inputs, attrs)
     return unflatten(returned, list(engine.run(POSTPONED, inputs, attrs)))
+
+
+@contextmanager
+def _substituted(sources: Sequence[Any], tensors: Sequence[Any]) -> Iterator[None]:
+    """Let ``tensors`` of the current trace be the values of ``sources``, which are of the graph."""
+    if not sources:
+        yield
+        return
+    tracer = dispatch.current().innermost
+    assert isinstance(tracer, Tracer), "a call is expanded in a trace"
+    for source, tensor in zip(sources, tensors, strict=True):
+        tracer.substitute(source, tensor)
+    specs = {x._value: y.spec for x, y in zip(sources, tensors, strict=True) if is_unknown(x)}
+    with _known_specs(lambda value: specs.get(value, value.spec)):
+        yield
+
+
+@contextmanager
+def _known_specs(spec_of: Callable[[Value], TensorSpec]) -> Iterator[None]:
+    """A context in which ``spec_of(value)`` is the spec of a tensor of unknown rank."""
+    token = KNOWN_SPECS.set(spec_of)
+    try:
+        yield
+    finally:
+        KNOWN_SPECS.reset(token)
 
 
 class _Bounds(NamedTuple):
@@ -160,8 +195,11 @@ def _tensors(result: Any) -> tuple[list[Any], Structure]:
 
 def _common_results(
     name: str, function: Callable[[Sequence[Any]], Any], inputs: Sequence[TensorSpec]
-) -> tuple[Structure, tuple[TensorSpec, ...]]:
-    """The structure and specs of the results of ``function``, with the sizes that are equal for all ranks."""
+) -> tuple[Structure, tuple[TensorSpec, ...], list[Any]]:
+    """The structure and specs of the results of ``function``, and what it reads from outside.
+
+    Sizes that are equal for all ranks are static.
+    """
     results_by_rank: list[_ResultsOfRank] = []
     refusal: DualflowError | None = None
     count = 0
@@ -186,11 +224,18 @@ def _common_results(
         )
     if not dtypes and any(r.has_effect for r in results_by_rank):
         raise InvalidArgumentError(f"{name} returns no tensor, and takes none of unknown rank. {_REMEDY}")
-    if refusal is not None and sum(map(_has_unknown_rank_or_sizes, inputs)) > 1:
+    if any(r.assigns for r in results_by_rank):
+        raise InvalidArgumentError(
+            f"{name} assigns a variable, and reads a tensor of unknown rank. {_REMEDY}"
+        )
+    captured = list({id(x): x for r in results_by_rank for x in r.captured}.values())
+    operands = [*inputs, *[x.spec for x in captured if isinstance(x, SymbolicTensor)]]
+    if refusal is not None and sum(map(_has_unknown_rank_or_sizes, operands)) > 1:
         # inputs of different ranks may fit together
-        return first.structure, tuple([TensorSpec.of(UNKNOWN_RANK, dtype) for dtype in dtypes])
+        return first.structure, tuple([TensorSpec.of(UNKNOWN_RANK, dtype) for dtype in dtypes]), captured
     columns = zip(*[r.specs for r in results_by_rank], strict=True)
-    return first.structure, tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
+    specs = tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
+    return first.structure, specs, captured
 
 
 def _results(
@@ -219,7 +264,7 @@ def _result(
 ) -> _ResultsOfRank:
     """The structure and specs of the results for inputs of a rank, and ``integers`` in place of sizes."""
     tracer = Tracer(name)
-    with tracing(tracer):
+    with tracing(tracer), _known_specs(lambda value: _of_rank(value.spec, rank)):
         arguments = [
             tracer.argument(_of_rank(spec, rank))
             if integers is None or not _are_sizes(spec)
@@ -229,7 +274,9 @@ def _result(
         tensors, structure = _tensors(function(arguments))
         specs = [tracer.lift(x).spec for x in tensors]
     has_effect = any(node.effect not in (None, Effect.CHECK) for node in tracer.builder.nodes)
-    return _ResultsOfRank(structure, specs, has_effect)
+    sources = [capture.source for _, capture in tracer.builder.captures]
+    captured = [x for x in sources if isinstance(x, SymbolicTensor | AbstractVariable)]
+    return _ResultsOfRank(structure, specs, has_effect, captured, bool(tracer.updates()))
 
 
 def _has_unknown_rank_or_sizes(spec: TensorSpec) -> bool:

@@ -59,6 +59,37 @@ CALLS_ON_AXES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@df.function
+def sum_of_rows(x: Any) -> Any:
+    total = 0.0
+    for row in x:
+        total += df.reduce_sum(row) * total + 0.5
+    return total
+
+
+def grown(x: Any) -> Any:
+    """``x`` and its own rows, some of them by a loop whose variable grows."""
+    invariants = [df.TensorShape([]), df.TensorShape(None)]
+    return v1.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, v1.concat([y, x * 2.0], 0)), [v1.constant(0), x], invariants
+    )[1]
+
+
+CALLS_WITH_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda x: df.map_fn(lambda row: row * df.reduce_sum(x), x),
+    "a fold": lambda x: df.foldl(lambda s, row: s * 0.5 + row, x, initializer=df.zeros_like(x)[0]),
+    "a batch": lambda x: df.vectorized_map(lambda row: row * row, x),
+    "branches in a loop": lambda x: df.while_loop(
+        lambda i, y: i < 3,
+        lambda i, y: (i + 1, df.cond(df.reduce_sum(y) > 2.0, lambda: y * x, lambda: y + x)),
+        [df.constant(0), x],
+    )[1],
+    "one of several": lambda x: df.switch_case(df.rank(x), [lambda: x, lambda: x * 2.0, lambda: x * 3.0]),
+    "a growing variable": grown,
+    "a function": sum_of_rows,
+}
+
+
 @pytest.fixture(autouse=True)
 def session() -> Iterator[v1.Session]:
     with v1.Graph().as_default(), v1.Session() as opened:
@@ -97,6 +128,21 @@ def test_functions_of_axes_compute_those_that_are_fed(session: v1.Session, call:
     unknown, ranked = v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)
     expected = session.run(CALLS_ON_AXES[call](ranked), {ranked: array})
     same(session.run(CALLS_ON_AXES[call](unknown), {unknown: array}), expected)
+
+
+@pytest.mark.parametrize("call", CALLS_WITH_FUNCTIONS)
+def test_python_functions_read_tensors_of_unknown_rank(session: v1.Session, call: str) -> None:
+    function, scale = CALLS_WITH_FUNCTIONS[call], v1.Variable(1.5)
+    session.run(scale.initializer)
+    x = v1.placeholder("float")
+    y = function(x * scale)
+    results = [y, *v1.gradients(y, [x, scale])]
+    for fed in ("vector", "stack"):
+        array = FED[fed]
+        ranked = v1.placeholder(v1.float32, array.shape)
+        z = function(ranked * scale)
+        expected = session.run([z, *v1.gradients(z, [ranked, scale])], {ranked: array})
+        same(session.run(results, {x: array}), expected)
 
 
 def test_one_graph_computes_with_axes_of_each_number(session: v1.Session) -> None:
@@ -214,6 +260,11 @@ def one_for_each_axis(x: Any) -> list[Any]:
     return [x] * len(x.shape)
 
 
+def rows_with_an_assignment(x: Any) -> Any:
+    scale = v1.Variable(1.0, use_resource=True)
+    return v1.map_fn(lambda row: row * scale.assign(2.0), x)
+
+
 CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "its number of axes": (
         lambda x: len(x.shape),
@@ -224,10 +275,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda x: list(x.shape),
         "rank of a tensor is unknown where it is needed. Give the",
     ),
-    "a function of its rows": (
-        lambda x: v1.map_fn(lambda row: row, x),
-        r"map_fn can't take a function and a tensor of unknown rank. Give the placeholder a shape: \[\]",
+    "a function that assigns a variable": (
+        rows_with_an_assignment,
+        "map_fn assigns a variable, and reads a tensor of unknown rank. Give the placeholder a shape",
     ),
+    "no tensor": (lambda x: postpone(df.zeros, ([2],), {}), "zeros reads no tensor of unknown rank"),
     "a call that no rank allows": (
         lambda x: v1.matmul(x, v1.ones([3])),
         r"matmul can't be called with a tensor of unknown rank\. Give the placeholder .*takes matrices",

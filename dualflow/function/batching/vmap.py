@@ -14,6 +14,7 @@ from dualflow.core.warning import warn_user
 from dualflow.function.batching.batch_function import batch_function
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
 from dualflow.function.control.maps import map_sequentially
+from dualflow.function.control.postponed_calls import postponable
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
@@ -89,6 +90,7 @@ def _batched(
 
 
 @entry
+@postponable
 def vectorized_map(
     fn: Callable[[Any], Any], elems: object, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:

@@ -15,6 +15,7 @@ from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.control_nodes import cond_node, loop_node
 from dualflow.function.control.element_shapes import with_element_shapes, with_equal_arrays
 from dualflow.function.control.graph_exceptions import BranchRaised, TracedBranch, check
+from dualflow.function.control.postponed_calls import postponable
 from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
 from dualflow.function.control.spec_checks import (
     CASES,
@@ -52,6 +53,7 @@ _NONE: Final = "no predicate of case holds, and there is no default; give it one
 
 
 @entry
+@postponable
 def cond(
     pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
@@ -84,6 +86,7 @@ def cond(
 
 
 @entry
+@postponable
 def switch_case(
     branch_index: IntLike,
     branch_fns: Sequence[Callable[[], Any]],
@@ -150,6 +153,7 @@ def _first_of(pairs: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[
 
 
 @entry
+@postponable
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],

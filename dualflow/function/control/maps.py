@@ -13,6 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.control.control_flow import without_gradient
+from dualflow.function.control.postponed_calls import postponable
 from dualflow.function.control.scan_loop import Tensors, scan_loop
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.checks import required
@@ -33,6 +34,7 @@ _NO_ROWS: Final = "elems has no rows, so that there is no first value; give an i
 
 
 @entry
+@postponable
 def map_fn(
     fn: Callable[[Any], Any],
     elems: object,
@@ -122,6 +124,7 @@ def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:
 
 
 @entry
+@postponable
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: object,
@@ -172,6 +175,7 @@ def scan(
 
 
 @entry
+@postponable
 def foldl(
     fn: Callable[[Any, Any], Any],
     elems: object,
@@ -192,6 +196,7 @@ def foldl(
 
 
 @entry
+@postponable
 def foldr(
     fn: Callable[[Any, Any], Any],
     elems: object,

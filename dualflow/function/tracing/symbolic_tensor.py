@@ -7,8 +7,9 @@ methods of both that symbolic tensors call.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -136,6 +137,12 @@ class SymbolicEngine(Engine):
         )
 
 
+KNOWN_SPECS: Final[ContextVar[Callable[[Value], TensorSpec] | None]] = ContextVar(
+    "dualflow_known_specs", default=None
+)
+"""The specs of tensors of unknown rank, while a call that reads them from outside is traced for one rank."""
+
+
 class SymbolicTensor(Tensor):
     """A tensor inside a traced function: it has a shape and a dtype, but no elements until the function runs.
 
@@ -152,6 +159,8 @@ class SymbolicTensor(Tensor):
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # the base declares what each kind of tensor computes
         shape = self._value.spec.shape
+        if shape is UNKNOWN_RANK:
+            return self.spec.shape
         scope = self._tracer.size_scope
         if scope is None or shape.is_static or is_inside(sys._getframe(1)):
             return shape
@@ -164,7 +173,7 @@ class SymbolicTensor(Tensor):
 
     def get_shape(self) -> Shape:
         """The shape, for Python code: dynamic sizes are guarded numbers in a trace that has them."""
-        shape, scope = self._value.spec.shape, self._tracer.size_scope
+        shape, scope = self.spec.shape, self._tracer.size_scope
         return shape if scope is None or shape.is_static else scope.python_shape(self)
 
     @property
@@ -173,7 +182,9 @@ class SymbolicTensor(Tensor):
 
     @property
     def spec(self) -> TensorSpec:  # type: ignore[override]  # as shape
-        return self._value.spec
+        spec = self._value.spec
+        spec_of = KNOWN_SPECS.get() if spec.shape is UNKNOWN_RANK else None
+        return spec if spec_of is None else spec_of(self._value)
 
     @property
     def name(self) -> str:

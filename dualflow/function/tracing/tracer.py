@@ -80,6 +80,7 @@ class Tracer(SymbolicEngine):
         proven_values: the values of bool scalars that an earlier check has established.
         on_device: whether a block of the traced code is placed on the GPU, for which the graph is compiled.
         outer_shapes: for arguments of a body, where their dynamic sizes are from.
+        stands_for: the trace of whose tensors :meth:`substitute` has set values; None for none.
     """
 
     __slots__ = (
@@ -98,6 +99,7 @@ class Tracer(SymbolicEngine):
         "refusal",
         "seeds_begin_anew",
         "size_scope",
+        "stands_for",
     )
 
     def __init__(
@@ -124,6 +126,7 @@ class Tracer(SymbolicEngine):
         self.size_scope: AbstractSizeScope | None = None if self.outer is None else self.outer.size_scope
         self.refusal: Exception | None = None
         self.on_device = False
+        self.stands_for: SymbolicEngine | None = None
         self.proven_values: dict[Value, bool] = {}
         self.outer_shapes: dict[Value, OuterShape] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
@@ -247,6 +250,15 @@ class Tracer(SymbolicEngine):
         self._states[id(variable)] = _VariableState(variable, value, SymbolicTensor(value, self))
         return value
 
+    def substitute(self, source: AbstractTensor | AbstractVariable, tensor: SymbolicTensor) -> None:
+        """Let ``tensor`` be the value of ``source``, a variable or a tensor of another trace."""
+        if isinstance(source, AbstractVariable):
+            self._states[id(source)] = _VariableState(source, tensor._value, tensor)
+            return
+        self._captured[id(source)] = source, tensor
+        if type(source) is SymbolicTensor:
+            self.stands_for = source._tracer
+
     def graph_of(self, tensor: SymbolicTensor) -> Any:
         return self.builder
 
@@ -350,7 +362,7 @@ class Tracer(SymbolicEngine):
     def _is_inside(self, other: SymbolicEngine) -> bool:
         """Whether ``other`` is an enclosing trace of this one."""
         outer = self.outer
-        while outer is not None and outer is not other:
+        while outer is not None and other is not outer and other is not outer.stands_for:
             outer = outer.outer
         return outer is not None
 
