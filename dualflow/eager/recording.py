@@ -227,7 +227,7 @@ def stop_recording(tape: Tape) -> None:
     """Stop recording on ``tape``; other tapes continue."""
     engine = dispatch.current()
     if type(engine) is Recording:
-        other_tapes = tuple([t for t in engine.tapes if t is not tape])
+        other_tapes = () if engine.tapes == (tape,) else tuple([t for t in engine.tapes if t is not tape])
         dispatch.switch(Recording(engine.base, other_tapes) if other_tapes else engine.base)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.core.tracebacks import entry
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.warning import warn_user
 from dualflow.eager import recording
 from dualflow.eager.differentiable_parts import (
@@ -70,9 +70,12 @@ class GradientTape:
         self._watched: Iterable[Variable] = ()
         self._recording = self._entered = False
 
-    @entry
     def __enter__(self) -> GradientTape:
-        self._start()
+        try:
+            self._start()
+        except Exception as error:
+            hide_frames(error)
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:

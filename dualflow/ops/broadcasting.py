@@ -152,7 +152,11 @@ def reduced(shape: Shape, axis: tuple[int, ...], keepdims: bool) -> Shape:
 
 def reduction_axes(x: Any, axis: Any) -> tuple[int, ...]:
     """The canonical ``axis`` attribute of a reduction of ``x``: all axes for None."""
-    rank = len(shape_of(x))
+    return axes_of_rank(len(shape_of(x)), axis)
+
+
+def axes_of_rank(rank: int, axis: Any) -> tuple[int, ...]:
+    """The canonical ``axis`` attribute of a reduction of a tensor with ``rank`` axes: all axes for None."""
     if axis is None:
         return tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:

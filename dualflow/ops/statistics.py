@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float16, float32, float_for, int64, uint64
+from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import abs, divide, maximum, square, truncatemod
 from dualflow.ops.arrangement import squeeze
-from dualflow.ops.broadcasting import REDUCE_SUM, reduce_sum, reduction_axes
+from dualflow.ops.broadcasting import REDUCE_SUM, axes_of_rank, reduce_sum, reduction_axes
 from dualflow.ops.comparison import isfinite, not_equal
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.conversion import cast, stop_gradient
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
-    """The number of elements that a reduction of ``x`` joins; a tensor if it is known at run time only."""
+def _count(x: Any, sizes: Shape, axes: tuple[int, ...], dtype: DType) -> Any:
+    """The number of elements that a reduction of ``x``, of shape ``sizes``, joins.
+
+    A tensor if it is known at run time only.
+    """
     count: Any = 1
-    sizes = shape_of(x)
     for a in axes:
         size = sizes[a]
         if type(size) is int:
@@ -53,21 +56,22 @@ def reduce_mean(
     >>> df.reduce_mean([[1.0, 2.0], [3.0, 5.0]], axis=0).numpy()
     array([2. , 3.5], dtype=float32)
     """
-    axes = reduction_axes(input_tensor, axis)
+    sizes = shape_of(input_tensor)
+    axes = axes_of_rank(len(sizes), axis)
     dtype = dtype_of(input_tensor)
     if dtype.is_integer:
         return _integer_mean(input_tensor, axes, keepdims, dtype)
     if dtype is float16:
         return cast(reduce_mean(cast(input_tensor, float32), axes, keepdims), float16)
     total = dispatch.current().apply(REDUCE_SUM, (input_tensor,), {"axis": axes, "keepdims": bool(keepdims)})
-    return divide(total, _count(input_tensor, axes, dtype))
+    return divide(total, _count(input_tensor, sizes, axes, dtype))
 
 
 def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -> Any:
     """The integer mean: the sum divided by the count, truncated towards zero; 0 without elements."""
     wide = uint64 if dtype.is_unsigned else int64
     total = reduce_sum(cast(x, wide), axes, keepdims)
-    count = _count(x, axes, wide)
+    count = _count(x, shape_of(x), axes, wide)
     count = max(count, 1) if type(count) is int else maximum(count, 1)
     return cast((total - truncatemod(total, count)) // count, dtype)
 
