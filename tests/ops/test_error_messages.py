@@ -709,6 +709,7 @@ OTHERWISE_TESTED = {
     "ops/advanced_indexing.py": "in test_advanced_indexing.py",
     "ops/item_assignment.py": "in tests/array_api/test_error_messages.py",
     "ops/size_formulas.py": "in tests/graph/test_parser.py, as only texts of graphs are parsed",
+    "ops/equal_sizes.py": "with the texts of its callers, in ragged/test_error_messages.py",
     "ops/cotangent_shapes.py": "in tests/gradient/test_cotangent_shapes.py",
     "ops/integer_product.py": "quantization/test_error_messages.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
