@@ -68,6 +68,9 @@ class DelegatingEngine(Engine):
     def seeds_begin_anew(self) -> bool:  # type: ignore[override]  # a class attribute of other engines
         return self.base.seeds_begin_anew
 
+    def computes(self, value: Any) -> bool:
+        return self.base.computes(value)
+
     def is_traced(self, value: Any) -> bool:
         return self.base.is_traced(value)
 

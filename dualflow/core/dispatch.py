@@ -226,6 +226,10 @@ class Engine:
         """Another tensor object with the same elements."""
         raise NotImplementedError
 
+    def computes(self, value: Any) -> bool:
+        """Whether ``value`` is a tensor that this engine traces, of a dtype that floating functions keep."""
+        return False
+
     def is_traced(self, value: Any) -> bool:
         """Whether computations that depend on ``value``, of any type, are recorded."""
         return False

@@ -98,7 +98,11 @@ class Recording(DelegatingEngine):
     def unary(self, op: Op, x: Any) -> Any:
         if type(x) is Variable:
             x = self.read(x)
-        if type(x) is not EagerTensor or not self.eager or needs_float(op, x._array.dtype):
+        if type(x) is not EagerTensor or not self.eager:
+            is_plain = self.base.computes(x)
+        else:
+            is_plain = not needs_float(op, x._array.dtype)
+        if not is_plain:
             return op.run_on(self, (x,), _NOTHING)
         return self.record(op, (x,), _NOTHING, self.base.unary(op, x))
 
@@ -109,6 +113,8 @@ class Recording(DelegatingEngine):
             else:
                 x, y = convert_operands(self, x, y)
             if type(x) is not EagerTensor or type(y) is not EagerTensor:
+                if self.base.computes(x) and self.base.computes(y) and x.dtype is y.dtype:
+                    return self.record(op, (x, y), _NOTHING, self.base.binary(op, x, y))
                 return op.run_on(self, (x, y), _NOTHING)
         dtype = x._array.dtype
         if (

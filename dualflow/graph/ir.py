@@ -20,7 +20,7 @@ from functools import wraps
 from typing import Any, Final, TypeVar
 
 from dualflow.core.errors import InternalError
-from dualflow.core.records import NamedTuple, dataclass, field, replace
+from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -236,11 +236,13 @@ class Graph:
         """All values that leave the graph: outputs, then updates."""
         return (*self.outputs, *(u.value for u in self.updates))
 
-    def with_results(self, results: Sequence[Value], **changes: Any) -> Graph:
-        """This graph with other :attr:`results`."""
+    def with_results(self, results: Sequence[Value], nodes: tuple[Node, ...] | None = None) -> Graph:
+        """This graph with other :attr:`results`, and other nodes if ``nodes`` is given."""
         count = len(self.outputs)
-        updates = tuple(Update(u.input, v) for u, v in zip(self.updates, results[count:], strict=True))
-        return replace(self, outputs=tuple(results[:count]), updates=updates, **changes)
+        updates = tuple([Update(u.input, v) for u, v in zip(self.updates, results[count:], strict=True)])
+        if nodes is None:
+            nodes = self.nodes
+        return Graph(self.name, self.inputs, nodes, tuple(results[:count]), self.captures, updates)
 
     @property
     def ops(self) -> frozenset[Op]:

@@ -141,8 +141,11 @@ class Tracer(SymbolicEngine):
             self._enclosing_engine is not None and self._enclosing_engine.is_traced(value)
         )
 
+    def computes(self, value: Any) -> bool:
+        return type(value) is SymbolicTensor and value._tracer is self and value._value.spec.dtype.computes
+
     def unary(self, op: Op, x: Any) -> Any:
-        if type(x) is SymbolicTensor and x._tracer is self and x._value.spec.dtype.computes:
+        if self.computes(x):
             return SymbolicTensor(self.builder.add(op, (x._value,), _NOTHING, caller()).outputs[0], self)
         return op.run_on(self, (x,), _NOTHING)
 
