@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from enum import StrEnum
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.failing import may_fail
@@ -31,7 +31,7 @@ Fails = Callable[[Node], bool]
 """Whether a call may end the program."""
 
 
-class BufferKind(Enum):
+class BufferKind(StrEnum):
     """The kinds of buffers."""
 
     INPUT = "an input"

@@ -195,9 +195,9 @@ def _start_of_smallest_gap(
     A gap is between blocks of ``active``, which are in the order of their bytes, that may be accessed at step
     ``first`` or later, or by a task that is not ``earlier``.
     """
-    smallest, start_of_gap, previous_end = size + 1, -1, 0
+    smallest, start_of_gap, previous_end, others = size + 1, -1, 0, ~earlier
     for start, end, last, _, accessing in active:
-        if last >= first or accessing & ~earlier:
+        if last >= first or accessing & others:
             if nbytes <= start - previous_end < smallest:
                 smallest, start_of_gap = start - previous_end, previous_end
             if end > previous_end:

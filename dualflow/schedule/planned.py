@@ -247,7 +247,5 @@ def symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
         body = body_of(call.node)
         for node in (call.node, *(() if body is None else body.nodes)):
             specs.update([(id(value.spec), value.spec) for value in (*node.inputs, *node.outputs)])
-    shapes = [
-        tuple([d for d in spec.shape if d is not None]) for spec in specs.values() if spec.shape.is_static
-    ]
-    return dict.fromkeys([shape for shape in shapes if not is_static(shape)])
+    shapes = [spec.shape for spec in specs.values() if not is_static(spec.shape)]
+    return dict.fromkeys([tuple([d for d in x if d is not None]) for x in shapes if x.is_static])

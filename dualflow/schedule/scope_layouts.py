@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.core.records import NamedTuple
+from dualflow.core.records import dataclass, field
 from dualflow.graph.ir import Value
 from dualflow.graph.views import sizes
 from dualflow.schedule.call_order import Allocation, BufferKind
@@ -12,7 +12,8 @@ from dualflow.schedule.operands import view_layout
 from dualflow.sizes.symbolic_sizes import is_static
 
 
-class ScopeLayouts(NamedTuple):
+@dataclass(slots=True, eq=False)
+class ScopeLayouts:
     """The layouts of the values of a scope.
 
     Attributes:
@@ -21,6 +22,7 @@ class ScopeLayouts(NamedTuple):
         base: the byte at which the scope's arena begins.
         inputs: for a body, the layouts of its inputs, which are values of the graph around it.
         outputs: likewise of its outputs.
+        computed: the layouts that :meth:`layout_of` has returned.
     """
 
     starts: dict[BufferKind, int]
@@ -28,9 +30,16 @@ class ScopeLayouts(NamedTuple):
     base: int = 0
     inputs: tuple[Layout, ...] | None = None
     outputs: tuple[Layout, ...] | None = None
+    computed: dict[Value, Layout] = field(default_factory=dict)
 
     def layout_of(self, value: Value) -> Layout:
-        """The layout of ``value``, through its views."""
+        """The layout of ``value``, through its views; computed once."""
+        layout = self.computed.get(value)
+        if layout is None:
+            layout = self.computed[value] = self._layout_of(value)
+        return layout
+
+    def _layout_of(self, value: Value) -> Layout:
         base, chain = value, []
         while base not in self.allocations:
             assert base.node is not None, f"{base} has no allocation"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
@@ -57,6 +57,8 @@ PADDING = 64
 CHECKED_PADDING = 8
 """Bytes of padding in the checked mode after a list of positions, which may be followed by one more."""
 TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
+_NOTHING_AROUND: Final = nullcontext()
+"""The context of a block that needs no code around it, as that of most statements."""
 ALLOCATION_FAILED = OutOfMemory("memory for a tensor of dynamic size can't be allocated. Compute in parts.")
 
 
@@ -240,13 +242,13 @@ class Entry:
 
     def step(self, kind: StepKind, numbers: Sequence[Parameter] = ()) -> int:
         """Append a step, which is an interval of the clock; returns its index."""
-        with self.interval(IntervalKind.STEP, kind) if kind in TIMED_STEPS else nullcontext():
+        with self.interval(IntervalKind.STEP, kind) if kind in TIMED_STEPS else _NOTHING_AROUND:
             return self.append(kind, numbers)
 
     def interval(self, kind: IntervalKind, step: StepKind | None = None) -> AbstractContextManager[None]:
         """A context manager that emits an interval of the clock, if there is one; tasks have none."""
         clock = None if self.unit.scratch.task_start is not None else self.unit.clock
-        return nullcontext() if clock is None else clock.interval(self, kind, step)
+        return _NOTHING_AROUND if clock is None else clock.interval(self, kind, step)
 
     def append(self, kind: StepKind, numbers: Sequence[Parameter]) -> int:
         """Append a step; returns its index. After other instructions it begins a new step list."""
@@ -328,7 +330,7 @@ class Entry:
         memory = unit.scratch.reserve_for_kernel(launch, lanes, unit.threads)
         partials = (0, launch.total * launch.partial_size - 1)
         allocates = unit.plan.has_dynamic_sizes and memory.starts
-        with self._if_allocated(unit.scratch.nbytes, statement.node) if allocates else nullcontext():
+        with self._if_allocated(unit.scratch.nbytes, statement.node) if allocates else _NOTHING_AROUND:
             for launch, text in kernels:
                 self._run(statement, launch, text, lanes, memory, partials)
 
@@ -369,12 +371,12 @@ class Entry:
         elements = float_product(self.builder, map(self.param, shape))
         self.fail_if(elements > float(MAX_ELEMENTS), TOO_LARGE, node)
 
-    @contextmanager
-    def guarded(self, ranges: Sequence[ElementRange], node: Node) -> Iterator[None]:
+    def guarded(self, ranges: Sequence[ElementRange], node: Node) -> AbstractContextManager[None]:
         """Emit a block that runs if all ranges are inside of their buffers; else ``node`` fails."""
-        if not ranges:
-            yield
-            return
+        return self._guarded(ranges, node) if ranges else _NOTHING_AROUND
+
+    @contextmanager
+    def _guarded(self, ranges: Sequence[ElementRange], node: Node) -> Iterator[None]:
         b, bounds = self.builder, self.unit.memory_bounds
         for elements in ranges:
             nbytes = bounds.nbytes.get(elements.buffer)
@@ -422,7 +424,7 @@ class Entry:
         scratch = self.unit.scratch
         start = scratch.reserve(nbytes)
         allocates = self.unit.plan.has_dynamic_sizes
-        with self._if_allocated(nbytes, node) if allocates else nullcontext():
+        with self._if_allocated(nbytes, node) if allocates else _NOTHING_AROUND:
             yield scratch.buffer, start
 
     @contextmanager
