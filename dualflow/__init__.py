@@ -12,6 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dualflow.core.garbage_collection import collection_paused as _collection_paused
+
+with _collection_paused():  # which takes 5 ms of 50 otherwise
+    from dualflow.function import function as function
+
 from dualflow import config as config
 from dualflow import eager as eager
 from dualflow import errors as errors
@@ -48,7 +53,6 @@ from dualflow.eager.placed_ops import DEVICE_PROGRAMS as _DEVICE_PROGRAMS
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.unconnected import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
-from dualflow.function import function as function
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.gradient.vmap_slot import VMAP as _VMAP
 from dualflow.graph.control_ops import COND_GRADIENT as _COND_GRADIENT

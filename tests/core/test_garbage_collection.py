@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -140,3 +141,14 @@ def test_a_function_is_compiled_without_collections() -> None:
     finally:
         gc.callbacks.remove(record)
     assert collections in ([], ["start", "stop"])  # there may be one afterwards
+
+
+def test_the_import_of_the_package_is_no_work_for_the_collector() -> None:
+    program = (
+        "import gc; runs = []; gc.callbacks.append(lambda phase, info: runs.append(phase)); "
+        "import dualflow; print(len(runs), gc.isenabled())"
+    )
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    calls, enabled = completed.stdout.split()
+    assert int(calls) < 40  # 14; without a pause 160
+    assert enabled == "True"
