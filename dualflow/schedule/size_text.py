@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Final
 
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import Axis, first_axes
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
+
+_LONGEST: Final = 120
+"""The longest call of a size function, in characters, that is written where it is used."""
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +56,18 @@ def _factor(x: object) -> str:
 class SizeWriter(ABC):
     """Writes sizes as text; symbolic ones by :class:`~dualflow.sizes.size_maths.SizeMaths` on texts.
 
+    Expressions share operands: a long call of a size function has a name, so that the text does not double
+    with each function that has an expression in both operands. One writer serves one function of the text.
+
     Attributes:
         names: the name of each size variable.
+        definitions: the long calls by their names, each after those in it.
     """
 
     def __init__(self, names: Mapping[SizeFactor, str]) -> None:
         self.names = names
+        self.definitions: dict[str, str] = {}
+        self._computed: dict[SizeFactor, object] = {}
 
     def text(self, size: int) -> str:
         """A size as an expression."""
@@ -68,10 +80,24 @@ class SizeWriter(ABC):
     def _value(self, size: int) -> object:
         if not isinstance(size, SymInt):
             return size
-        return size.compute(lambda variable: SizeText(self.names[variable]), self)
+        return size.compute(lambda variable: SizeText(self.names[variable]), self, self._computed)
 
     def _called(self, name: str, *arguments: object) -> SizeText:
-        return SizeText(self.call(name, [_text(x) for x in arguments]))
+        text = self.call(name, [_text(x) for x in arguments])
+        if len(text) <= _LONGEST:
+            return SizeText(text)
+        defined = f"df_size{len(self.definitions)}"
+        self.definitions[defined] = text
+        return SizeText(defined)
+
+    def definitions_for(self, text: str) -> dict[str, str]:
+        """The definitions that ``text`` needs, in the order of :attr:`definitions`."""
+        words, needed = set(_WORD.findall(text)), []
+        for name, definition in reversed(self.definitions.items()):
+            if name in words:
+                words.update(_WORD.findall(definition))
+                needed.append(name)
+        return {name: self.definitions[name] for name in reversed(needed)}
 
     @abstractmethod
     def call(self, name: str, arguments: list[str]) -> str:

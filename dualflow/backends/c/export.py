@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.c.parameters import CParameter, parameters_of
+from dualflow.backends.c.parameters import CParameter, parameters_of, shown_definitions
 from dualflow.backends.c.program_source import ALIGNMENT, CProgram
+from dualflow.backends.c.sizes import Sizes
 from dualflow.backends.c.tvm_ffi import tvm_ffi_source
 from dualflow.backends.c.values import MARK, c_string, c_type, literal
 from dualflow.core.dtypes import as_dtype
@@ -63,12 +64,14 @@ class ExportedProgram(NamedTuple):
     Attributes:
         name: the name of the function.
         parameters: its parameters but the last one, the workspace.
+        sizes: the names in the parameters' shapes that are no parameters, each with its expression.
         header, source, build, example: the text of the files.
         tvm_ffi: the text of the function that TVM-FFI calls.
     """
 
     name: str
     parameters: tuple[CParameter, ...]
+    sizes: dict[str, str]
     header: str
     source: str
     build: str
@@ -105,6 +108,7 @@ def exported(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> Ex
     return ExportedProgram(
         program.name,
         parameters,
+        shown_definitions(program),
         _header(program, parameters),
         source,
         _build(program.name),
@@ -133,6 +137,7 @@ def _header(program: CProgram, parameters: Sequence[CParameter]) -> str:
         for p in parameters
         if p.spec is not None
     ]
+    documented += [f" *     {name} = {text}" for name, text in shown_definitions(program).items()]
     return "\n".join(
         [
             f"/* {program.name}, {MARK}. */",
@@ -197,16 +202,19 @@ def _workspace(program: CProgram) -> Iterator[str]:
     yield f"{_workspace_prototype(program)}\n{{"
     nbytes = program.workspace_bytes
     extra = "" if type(nbytes) is int and not nbytes else f" + {ALIGNMENT - 1}"
-    names = program.sizes.names.values()
-    size = program.sizes.text(nbytes)
-    yield from (f"    (void){name};" for name in names if name not in size)
-    yield f"    return (size_t)({size}{extra});\n}}\n"
+    sizes = program.sizes.of_another_function()
+    text = f"    return (size_t)({sizes.text(nbytes)}{extra});\n}}\n"
+    definitions = sizes.definition_lines(text)
+    body = "\n".join([*definitions, text])
+    yield from (f"    (void){name};" for name in sizes.names.values() if not _mentions(body, name))
+    yield body
 
 
 def _body(program: CProgram, parameters: Sequence[CParameter]) -> Iterator[str]:
     """The C text of the exported function."""
     yield f"{_prototype(program, parameters)}\n{{"
     lines = [*program.checked_sizes, *program.lines.text]
+    lines = [*program.sizes.definition_lines("\n".join(lines)), *lines]
     text = "\n".join(lines)
     for name in [*(p.name for p in parameters), "workspace"]:
         if not _mentions(text, "arena" if name == "workspace" else name):
@@ -286,12 +294,14 @@ def _example(program: CProgram, parameters: Sequence[CParameter]) -> str:
     """The C text of a program that calls the function with zeros, and prints the first results."""
     name = program.name
     lines: list[str] = []
-    lines += [f"    const int64_t {p.name} = 4;" for p in parameters if p.spec is None]
+    writer = Sizes(program.sizes.names)
     for p in parameters:
         if p.spec is not None:
-            count = " * ".join(_factor(program, size) for size in p.spec.shape) or "1"
+            count = " * ".join(_factor(writer, size) for size in p.spec.shape) or "1"
             c = c_type(p.spec.dtype)
             lines.append(f"    {c} *{p.name} = calloc((size_t)({count}) + 1, sizeof({c}));")
+    given = [f"    const int64_t {p.name} = 4;" for p in parameters if p.spec is None]
+    lines = [*given, *writer.definition_lines("\n".join(lines)), *lines]
     sizes = ", ".join(program.sizes.names.values())
     arguments = ", ".join([*(p.name for p in parameters), "workspace"])
     tensors = [p.name for p in parameters if p.spec is not None]
@@ -309,6 +319,7 @@ def _example(program: CProgram, parameters: Sequence[CParameter]) -> str:
             "#include <stdio.h>",
             "#include <stdlib.h>",
             "",
+            *writer.functions.values(),
             "int main(void)",
             "{",
             *lines,
@@ -319,6 +330,6 @@ def _example(program: CProgram, parameters: Sequence[CParameter]) -> str:
     )
 
 
-def _factor(program: CProgram, size: int | None) -> str:
+def _factor(sizes: Sizes, size: int | None) -> str:
     assert size is not None, "all sizes are computed before the program runs"
-    return program.sizes.factor(size) if isinstance(size, SymInt) else str(size)
+    return sizes.factor(size) if isinstance(size, SymInt) else str(size)

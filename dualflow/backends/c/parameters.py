@@ -49,5 +49,11 @@ def parameters_of(program: CProgram, embedded: int) -> Iterator[CParameter]:
 
 
 def _shape(program: CProgram, spec: TensorSpec) -> str:
-    sizes = [program.sizes.text(size).replace("df_", "") for size in spec.shape if size is not None]
+    sizes = [program.shown_sizes.text(size).replace("df_", "") for size in spec.shape if size is not None]
     return f"[{', '.join(sizes)}]"
+
+
+def shown_definitions(program: CProgram) -> dict[str, str]:
+    """The names in the shapes of the parameters, each with its expression, which has only those before."""
+    definitions = program.shown_sizes.definitions.items()
+    return {name.removeprefix("df_"): text.replace("df_", "") for name, text in definitions}

@@ -80,7 +80,8 @@ class CProgram:
         plan: the plan.
         name: the name of the function.
         inputs: the names of all inputs, captured tensors last.
-        sizes: the sizes of arguments.
+        sizes: writes sizes in the function.
+        shown_sizes: writes the shapes of its parameters, for readers.
         support: the scalar functions.
         kernels: the text of each kernel, by its name, with a comment.
         routines: the text of each routine, by its name.
@@ -96,6 +97,7 @@ class CProgram:
         self.name = function_name(graph)
         self.inputs = argument_names(graph)
         self.sizes = Sizes(size_names(self.inputs, self.plan.argument_sizes))
+        self.shown_sizes = self.sizes.of_another_function()
         self.support = CSupport()
         self.kernels: dict[str, str] = {}
         self.routines: dict[str, str] = {}

@@ -75,9 +75,17 @@ class Sizes(SizeWriter):
         functions: the functions that the expressions call, by name.
     """
 
-    def __init__(self, names: Mapping[SizeFactor, str]) -> None:
+    def __init__(self, names: Mapping[SizeFactor, str], functions: dict[str, str] | None = None) -> None:
         super().__init__(names)
-        self.functions: dict[str, str] = {}
+        self.functions: dict[str, str] = {} if functions is None else functions
+
+    def of_another_function(self) -> Sizes:
+        """A writer for another C function of the same file, with its own definitions."""
+        return Sizes(self.names, self.functions)
+
+    def definition_lines(self, text: str) -> list[str]:
+        """The declarations of the definitions that ``text`` needs."""
+        return [f"    const int64_t {name} = {x};" for name, x in self.definitions_for(text).items()]
 
     def call(self, name: str, arguments: list[str]) -> str:
         self.functions.setdefault(name, _FUNCTIONS[name])

@@ -119,13 +119,16 @@ def _body(program: CProgram, parameters: Sequence[CParameter], sizes: Sizes) -> 
     for variable, size in sizes.names.items():
         number, axis = program.plan.argument_sizes[variable][0]
         yield f"    const int64_t {size} = tensor{number}->shape[{axis}];"
+    checks = []
     for i, p in enumerate(tensors):
         assert p.spec is not None
         shape = ", ".join([sizes.text(size) for size in p.spec.shape if size is not None]) or "1"
-        yield (
+        checks.append(
             f"    if (!df_has_shape(tensor{i}, (const int64_t[]){{{shape}}})) "
             f'return df_fail("ValueError", expected{i});'
         )
+    yield from sizes.definition_lines("\n".join(checks))
+    yield from checks
     passed = {p.name: _pointer(p, i) for i, p in enumerate(tensors)}
     arguments = ", ".join([*[passed.get(p.name, p.name) for p in parameters], "workspace"])
     yield f"    void *workspace = malloc({name}_workspace({', '.join(sizes.names.values())}) + 1);"

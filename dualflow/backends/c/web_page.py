@@ -38,17 +38,19 @@ def javascript_module(program: ExportedProgram) -> str:
         "outputs": [{"name": p.name, "dtype": _dtype(p), "shape": p.shape} for p in outputs],
     }
     shapes = f"[{', '.join(p.shape for p in outputs)}]"
+    definitions = "".join([f"const {name} = {text}; " for name, text in program.sizes.items()])
     functions = [
         f"const {name} = {text};"
         for name, text in _SIZE_FUNCTIONS.items()
-        if re.search(rf"\b{name}\(", shapes)
+        if re.search(rf"\b{name}\(", definitions + shapes)
     ]
+    body = f"{{ {definitions}return {shapes}; }}" if definitions else shapes
     return "\n".join(
         [
             f"// {program.name}, {MARK}.",
             f"const DESCRIPTION = {json.dumps(description, indent=2)};",
             *functions,
-            f"const outputShapes = ({', '.join(sizes)}) => {shapes};",
+            f"const outputShapes = ({', '.join(sizes)}) => {body};",
             _resource("model.mjs"),
         ]
     )

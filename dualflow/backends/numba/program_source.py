@@ -132,7 +132,7 @@ class ProgramSource(CallWriter):
             zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True)
         )
         results = names[plan.first_output : plan.first_temporary]
-        lines = [f"def {name}({', '.join(inputs)}):", *head, *self._argument_sizes()]
+        lines: list[str] = []
         flat = [name for name in inputs if name not in self._of_any_shape]
         if flat:
             lines.append(f"    {', '.join(flat)} = {', '.join(f'{n}.reshape(-1)' for n in flat)}")
@@ -148,7 +148,9 @@ class ProgramSource(CallWriter):
             else n
             for n, s in zip(results, plan.outputs, strict=True)
         ]
-        return "\n".join([*lines, f"    return [{', '.join(shaped)}]", ""])
+        lines += [f"    return [{', '.join(shaped)}]", ""]
+        before = [f"def {name}({', '.join(inputs)}):", *head, *self._argument_sizes("\n".join(lines))]
+        return "\n".join([*before, *lines])
 
     # Operands
 
@@ -196,14 +198,16 @@ class ProgramSource(CallWriter):
 
     # Sizes
 
-    def _argument_sizes(self) -> list[str]:
-        """The lines that read the sizes of arguments, and check them."""
+    def _argument_sizes(self, body: str) -> list[str]:
+        """The lines that read the sizes of arguments, define what ``body`` needs of them, and check them."""
         axes = self.plan.argument_sizes.values()
         reads = [
             f"    {name} = {self.inputs[place]}.shape[{axis}]"
             for name, ((place, axis), *_) in zip(self.context.sizes.names.values(), axes, strict=True)
         ]
-        return [*reads, *self._size_checks]
+        needed = self.context.sizes.definitions_for("\n".join([*self._size_checks, body]))
+        defined = [f"    {name} = {text}" for name, text in needed.items()]
+        return [*reads, *defined, *self._size_checks]
 
     def _checked_sizes(self, required: Sequence[Node]) -> list[str]:
         """The lines that check the sizes of arguments: those that must be equal, and undecided accesses."""

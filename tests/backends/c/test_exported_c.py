@@ -48,6 +48,13 @@ def waves(x: Any) -> Any:
     return df.sin(x * 1000.0) + df.cos(x), df.math.erf(x), df.cast(x * 100.0, df.int8)
 
 
+def repeated(x: Any) -> Any:
+    """Each size has the one before in both operands of a function."""
+    for i in range(4):
+        x = df.concat([x, x[: df.shape(x)[0] // (3 + i)]], 0) * 2.0
+    return x
+
+
 FUNCTIONS: list[tuple[Callable[..., Any], list[np.ndarray]]] = [
     (gelu, [normal(1024)]),
     (softmax, [normal(7, 300)]),
@@ -55,6 +62,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], list[np.ndarray]]] = [
     (sums, [normal(300, 70)]),
     (assembled, [normal(5, 6)]),
     (waves, [normal(1000)]),
+    (repeated, [normal(37)]),
 ]
 
 
@@ -227,3 +235,13 @@ def test_the_command_line_exports_c(tmp_path: Path) -> None:
     assert (
         "int twice(const float *x, float *out0, void *workspace);" in (tmp_path / "out/twice.h").read_text()
     )
+
+
+def test_the_example_of_results_with_computed_sizes_compiles_and_runs(tmp_path: Path) -> None:
+    concrete = df.function(repeated).get_concrete_function(df.TensorSpec([None], name="x"))
+    folder = tmp_path / "exported"
+    concrete.export(folder)
+    sources, binary = [folder / "repeated.c", folder / "main.c"], tmp_path / "example"
+    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-o", binary, *sources, "-lm"]
+    subprocess.run([require_tool("gcc"), *options], check=True, capture_output=True, text=True)
+    assert "out0[0] = 0" in subprocess.run([binary], check=True, capture_output=True, text=True).stdout

@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.backends.c.sizes import Sizes
+from dualflow.backends.numba.sizes import SourceSizes
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.schedule.size_text import SizeWriter
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import SizeFactor, evaluate_size, size_variable, variable_of
 
 Program = Callable[..., list[np.ndarray]]
 RNG = np.random.default_rng(0)
@@ -105,3 +112,42 @@ def test_a_size_that_depends_on_data_is_refused() -> None:
     concrete = df.function(lambda x: x[x > 0]).get_concrete_function(df.TensorSpec([None]))
     with pytest.raises(InvalidArgumentError, match=r"for all sizes: the size of a tensor depends on data"):
         concrete.source()
+
+
+def chain_of_sizes(steps: int) -> tuple[int, SizeFactor]:
+    """A size of which each step has the one before in both operands of a function, and its variable."""
+    size = variable = size_variable(least=0)
+    for i in range(steps):
+        size = largest(size + size % (3 + i), 2 * size - (i + 5) * (size // 2))
+    factor = variable_of(variable)
+    assert factor is not None
+    return size, factor
+
+
+def definitions_and_text(writer: type[SizeWriter], steps: int) -> tuple[dict[str, str], str]:
+    size, variable = chain_of_sizes(steps)
+    sizes = writer({variable: "n"})
+    text = sizes.text(size)
+    return sizes.definitions_for(text), text
+
+
+@pytest.mark.parametrize("writer", [SourceSizes, Sizes])
+def test_the_text_of_a_size_grows_with_its_operands_and_not_with_the_paths_to_them(writer: Any) -> None:
+    short, long = (
+        sum(map(len, [text, *definitions, *definitions.values()]))
+        for definitions, text in (definitions_and_text(writer, steps) for steps in (10, 40))
+    )
+    assert long < 5 * short
+
+
+@given(st.integers(0, 60), st.integers(0, 12))
+def test_definitions_compute_the_size_of_the_expression(n: int, steps: int) -> None:
+    size, variable = chain_of_sizes(steps)
+    sizes = SourceSizes({variable: "n"})
+    text = sizes.text(size)
+    values: dict[str, Any] = {"n": n}
+    for function in sizes.functions.values():
+        exec(function, values)
+    for name, definition in sizes.definitions_for(text).items():
+        values[name] = eval(definition, values)
+    assert eval(text, values) == evaluate_size(size, {variable: n})
