@@ -17,7 +17,7 @@ def polynomial_bounds(terms: Terms) -> Bounds:
     lower: int | None = 0
     upper: int | None = 0
     for monomial, coefficient in terms.items():
-        low, high = _monomial_bounds(monomial)
+        low, high = monomial[0].bounds if len(monomial) == 1 else _monomial_bounds(monomial)
         low, high = (low, high) if coefficient > 0 else (high, low)
         lower = None if lower is None or low is None else lower + coefficient * low
         upper = None if upper is None or high is None else upper + coefficient * high
@@ -27,9 +27,6 @@ def polynomial_bounds(terms: Terms) -> Bounds:
 def _monomial_bounds(monomial: Sequence[Any]) -> Bounds:
     if not monomial:
         return 1, 1
-    if len(monomial) == 1:
-        bounds: Bounds = monomial[0].bounds
-        return bounds
     factor_bounds: list[Bounds] = [factor.bounds for factor in monomial]
     if any(low is None or low < 0 for low, _ in factor_bounds):
         return None, None

@@ -29,6 +29,7 @@ TYPICAL: Final = 1024
 _LONGEST_NAME: Final = 400
 """The longest text, in characters, that names the function of a size."""
 _serial = itertools.count()
+_INT: Final = frozenset({int})
 
 
 class UndecidedSize(Exception):
@@ -46,11 +47,9 @@ class SizeDecisions(Protocol):
 
     def equal(self, x: int, y: int) -> bool:
         """Whether ``x == y`` in the call."""
-        ...
 
     def less(self, x: int, y: int) -> bool:
         """Whether ``x < y`` in the call."""
-        ...
 
 
 SIZE_DECISIONS: Final[ContextVar[SizeDecisions | None]] = ContextVar("dualflow_size_decisions", default=None)
@@ -123,6 +122,35 @@ else:
     _Size = object
 
 
+def _sum(x: SymInt, y: int) -> int:
+    if type(y) is int and y == 0:
+        return x
+    terms = dict(x.terms)
+    if isinstance(y, SymInt):
+        for monomial, c in y.terms.items():
+            terms[monomial] = terms.get(monomial, 0) + c
+        return _polynomial(terms)
+    constant = terms[()] = terms.get((), 0) + y
+    return SymInt(terms) if constant else _polynomial(terms)
+
+
+def _difference(x: SymInt, y: int) -> int:
+    if not isinstance(y, SymInt):
+        return _sum(x, -y)
+    terms = dict(x.terms)
+    for monomial, c in y.terms.items():
+        terms[monomial] = terms.get(monomial, 0) - c
+    return _polynomial(terms)
+
+
+def _product(x: SymInt, y: int) -> int:
+    if isinstance(y, SymInt):
+        return _polynomial(product(x.terms, y.terms))
+    if y == 1 or y == 0:
+        return x if y else 0
+    return SymInt({m: c * y for m, c in x.terms.items()})
+
+
 def _operator(name: str, function: Callable[[SymInt, int], int]) -> Callable[[SymInt, int], int]:
     """The operator of :class:`SymInt` that computes ``function`` once for each pair of operands."""
 
@@ -163,20 +191,18 @@ class SymInt(_Size):
         self.terms = terms
         self.results = {}
 
-    __add__ = __radd__ = _operator("+", lambda x, y: _sum(x, y, 1))
-    __sub__ = _operator("-", lambda x, y: _sum(x, y, -1))
+    __add__ = __radd__ = _operator("+", _sum)
+    __sub__ = _operator("-", _difference)
     __rsub__ = _operator("subtract from", lambda x, y: -x + y)
-    __mul__ = __rmul__ = _operator("*", lambda x, y: _product(x, y))
+    __mul__ = __rmul__ = _operator("*", _product)
     __floordiv__ = _operator("//", lambda x, y: _quotient(x, y))
+    __rfloordiv__ = _operator("divide", lambda x, y: _quotient(y, x))
 
     def __neg__(self) -> int:
         return self * -1
 
     def __pos__(self) -> int:
         return self
-
-    def __rfloordiv__(self, other: int) -> int:
-        return _quotient(other, self) if _is_size(other) else NotImplemented
 
     def __mod__(self, other: int) -> int:
         return _remainder(self, other) if _is_size(other) else NotImplemented
@@ -185,11 +211,11 @@ class SymInt(_Size):
         return _remainder(other, self) if _is_size(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, SymInt):
+        if type(other) is not int:
+            if not isinstance(other, SymInt):
+                return False
             if self is other or self.terms == other.terms:
                 return True
-        elif type(other) is not int:
-            return False
         decisions = SIZE_DECISIONS.get()
         return decisions is not None and decisions.equal(self, other)
 
@@ -339,7 +365,7 @@ def _polynomial_variables(value: SymInt) -> frozenset[SizeFactor]:
 
 def is_static(sizes: Iterable[object]) -> bool:
     """Whether all ``sizes`` are ints; False for an unknown rank."""
-    return sizes is not UNKNOWN_RANK and all(type(d) is int for d in sizes)
+    return sizes is not UNKNOWN_RANK and _INT.issuperset(map(type, sizes))
 
 
 def evaluate_size(value: int, bound: Mapping[SizeFactor, int]) -> int:
@@ -411,23 +437,6 @@ def _polynomial(terms: Terms) -> int:
     return terms[()] if len(terms) == 1 and () in terms else SymInt(terms)
 
 
-def _sum(x: SymInt, y: int, sign: int) -> int:
-    if type(y) is int and y == 0:
-        return x
-    total = dict(x.terms)
-    for monomial, c in _terms(y).items():
-        total[monomial] = total.get(monomial, 0) + sign * c
-    return _polynomial(total)
-
-
-def _product(x: SymInt, y: int) -> int:
-    if isinstance(y, SymInt):
-        return _polynomial(product(x.terms, y.terms))
-    if y == 1 or y == 0:
-        return x if y else 0
-    return SymInt({m: c * y for m, c in x.terms.items()})
-
-
 def size_function(kind: str, x: int, y: int) -> int:
     """The symbolic size that is the function ``kind`` of :class:`SizeMaths` applied to two sizes."""
     symbolic, key = (x, (kind, y)) if isinstance(x, SymInt) else (y, (f"{kind} of", x))
@@ -449,7 +458,7 @@ def _new_function(kind: str, x: int, y: int) -> int:
 def _quotient(x: int, y: int) -> int:
     if not isinstance(x, SymInt) and not isinstance(y, SymInt):
         return x // y
-    quotient, remainder = _divided(x, y)
+    quotient, remainder = map(_polynomial, divided(_terms(x), _terms(y)))
     if type(remainder) is int and (remainder == 0 or type(y) is int):
         return quotient + (remainder // y if remainder else 0)
     if isinstance(remainder, SymInt) and type(y) is int and y > 0 and _is_negative(remainder):
@@ -465,16 +474,10 @@ def _is_negative(size: SymInt) -> bool:
 def _remainder(x: int, y: int) -> int:
     if not isinstance(x, SymInt) and not isinstance(y, SymInt):
         return x % y
-    _, remainder = _divided(x, y)
+    remainder = _polynomial(divided(_terms(x), _terms(y))[1])
     if remainder == 0 or (type(remainder) is int and type(y) is int):
         return remainder % y if remainder else 0
     return size_function("remainder", remainder, y)
-
-
-def _divided(x: int, y: int) -> tuple[int, int]:
-    """Quotient and remainder of polynomial division; see :func:`~dualflow.sizes.polynomials.divided`."""
-    quotient, remainder = divided(_terms(x), _terms(y))
-    return _polynomial(quotient), _polynomial(remainder)
 
 
 def is_less(x: int, y: int) -> bool:
