@@ -40,7 +40,11 @@ class Shape(tuple[Dim, ...]):
     def __new__(cls, dims: Iterable[Dim] | SupportsIndex | None = ()) -> Shape:
         if dims is None or isinstance(dims, _UnknownRank):
             return UNKNOWN_RANK
-        sizes = tuple(dims) if type(dims) is tuple or isinstance(dims, Iterable) else (operator.index(dims),)
+        kind = type(dims)
+        if kind is cls:
+            return dims  # type: ignore[return-value]  # a Shape, as its type is
+        is_iterable = kind is tuple or kind is list or isinstance(dims, Iterable)
+        sizes = tuple(dims) if is_iterable else (operator.index(dims),)  # type: ignore[arg-type]  # tested above
         if not PLAIN_SIZES.issuperset(map(type, sizes)):  # NumPy's integers have a limit, sizes have none
             sizes = tuple([int(d) if isinstance(d, np.integer) else d for d in sizes])
         return super().__new__(cls, sizes)

@@ -345,7 +345,7 @@ def size_variables(value: object) -> set[SizeFactor]:
     if isinstance(value, SymInt):
         return set(_polynomial_variables(value))
     variables: set[SizeFactor] = set()
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         for x in value:
             if type(x) is not int:
                 variables |= _polynomial_variables(x) if isinstance(x, SymInt) else size_variables(x)

@@ -59,6 +59,8 @@ from dualflow.sizes.symbolic_sizes import (
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
+_WITH_RULES: Final = (Cond, Loop, Decompose)
+"""The kinds of ops whose nodes are not copied: rules record their bodies, or other ops."""
 _NO_VALUES: Final[Mapping[Value, Value]] = {}
 _NOT_FIXED: Final[Mapping[Axis, int]] = {}
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
@@ -169,7 +171,7 @@ class SizeInference:
         for old, new in zip(node.inputs, inputs, strict=True):
             if new.spec is not old.spec or new in self.ragged_stacks:
                 return False
-        return not isinstance(node.op.kind, Cond | Loop | Decompose) and _has_sizes(node)
+        return not isinstance(node.op.kind, _WITH_RULES) and _has_sizes(node)
 
     def _input_like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
         """A new input with the shape of ``value``."""
@@ -182,24 +184,10 @@ class SizeInference:
         kind, add = node.op.kind, self.tracer.builder.add
         if self.ragged_stacks and not isinstance(kind, Loop) and any(v in self.ragged_stacks for v in inputs):
             return over_rows(self, node, inputs)
-        if isinstance(kind, Decompose):
-            operands = [self.tracer.tensor_of(v) for v in inputs]
-            nodes = self.tracer.builder.nodes
-            before = len(nodes)
-            try:
-                resolved = kind.resolve(self, *operands, **node.attrs)
-            except InvalidArgumentError:
-                if self._has_dynamic_sizes(inputs):  # a size that is known at run time may fit
-                    raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
-                raise
-            results = resolved if isinstance(resolved, tuple) else (resolved,)
-            if any(not isinstance(n.op.kind, Loop) and not _has_sizes(n) for n in nodes[before:]):
-                raise UndecidedSize(f"a size in {node.op.name} depends on data")
-            return [self.tracer.lift(x)._value for x in results]
-        if isinstance(kind, Cond):
-            return cond_outputs(self, node, inputs)
-        if isinstance(kind, Loop):
-            return loop_outputs(self, node, inputs)
+        if isinstance(kind, _WITH_RULES):
+            if isinstance(kind, Decompose):
+                return self._decomposed(node, kind, inputs)
+            return (cond_outputs if isinstance(kind, Cond) else loop_outputs)(self, node, inputs)
         shapes = required_shapes(node, inputs, self._require_outside)
         try:
             recorded = add(node.op, inputs, node.attrs, node.origin)
@@ -222,6 +210,22 @@ class SizeInference:
         if not isinstance(kind, Opaque):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
         return [self._with_result_sizes(v) for v in recorded.outputs]
+
+    def _decomposed(self, node: Node, kind: Decompose, inputs: Sequence[Value]) -> Sequence[Value]:
+        """The results of an op that is other ops once its sizes are known."""
+        operands = [self.tracer.tensor_of(v) for v in inputs]
+        nodes = self.tracer.builder.nodes
+        before = len(nodes)
+        try:
+            resolved = kind.resolve(self, *operands, **node.attrs)
+        except InvalidArgumentError:
+            if self._has_dynamic_sizes(inputs):  # a size that is known at run time may fit
+                raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
+            raise
+        results = resolved if isinstance(resolved, tuple) else (resolved,)
+        if any(not isinstance(n.op.kind, Loop) and not _has_sizes(n) for n in nodes[before:]):
+            raise UndecidedSize(f"a size in {node.op.name} depends on data")
+        return [self.tracer.lift(x)._value for x in results]
 
     def _with_result_sizes(self, result: Value) -> Value:
         """``result`` of a host call, with a size variable for each size that the call computes."""
