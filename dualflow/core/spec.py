@@ -154,6 +154,9 @@ class TensorSpec(DenseSpec):
             self._hash = hash((self.shape, self.dtype))
             return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.shape, self.dtype, self.name)  # hashes differ between processes
+
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape!r}, dtype={self.dtype!r}, name={self.name!r})"
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -184,3 +187,17 @@ def test_a_size_is_a_shape_of_one_axis() -> None:
     assert df.TensorShape(5) == df.TensorShape(np.int64(5)) == [5]
     with pytest.raises(TypeError):
         df.TensorShape(1.5)  # type: ignore[arg-type]
+
+
+def test_a_spec_from_another_process_is_the_same_key() -> None:
+    spec = df.TensorSpec([None, 3], df.float64, "x")
+    table = {spec: 1}  # which computes the hash
+    program = "import dualflow, pickle, sys; sys.stdout.buffer.write(pickle.dumps({SPEC: 0}))"
+    program = program.replace("SPEC", 'dualflow.TensorSpec([None, 3], "float64", "x")')
+    environment = {**os.environ, "PYTHONHASHSEED": "123"}
+    pickled = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True
+    ).stdout
+    (other,) = pickle.loads(pickled)
+    assert table[other] == 1
+    assert other.name == "x"
