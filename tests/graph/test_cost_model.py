@@ -59,6 +59,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.DROPPED_FRACTION": "is the step of a search",
     "graph.passes.size_scalars.MAX_OPERATIONS": "bounds repeated work",
     "schedule.rematerialisation.SMALL_FRACTION": "is the step of a search",
+    "schedule.size_text._LONGEST": "bounds the length of a line",
     "schedule.sliding.MAX_AXES": "bounds what a routine takes",
     "schedule.program_statements.PRODUCT_IN_REGISTERS": "is no buffer's number",
     "schedule.program_statements.INITIAL_CAPACITY": "bounds the memory of stacks",
