@@ -168,11 +168,11 @@ def _sizes_and_results(
     inputs = [p for p in program.parameters if p.role in ("argument", "variable")]
     sizes = {p.name: _size(p.name, inputs, arrays) for p in _named(program, "size")}
     functions = {name: getattr(NUMBERS, name) for name in dir(NUMBERS) if not name.startswith("_")}
-    known: dict[str, Any] = dict(sizes)
+    numbers: dict[str, Any] = dict(sizes)
     for name, text in program.sizes.items():
-        known[name] = eval(text, functions, known)
+        numbers[name] = eval(text, functions, numbers)
     outputs = _named(program, "output")
-    return sizes, [np.empty(eval(p.shape, functions, known), p.spec.dtype.dtype) for p in outputs]
+    return sizes, [np.empty(eval(p.shape, functions, numbers), p.spec.dtype.dtype) for p in outputs]
 
 
 def _size(name: str, inputs: Sequence[Any], arrays: Sequence[Array]) -> int:
