@@ -223,3 +223,24 @@ def test_a_vector_product_follows_the_chain_rule(keras, mode):
     value, moved = mode(both)(df.constant(X))
     np.testing.assert_allclose(value, np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(moved, np.cos(X), rtol=1e-5)
+
+
+_TURN = [[0.8, -0.6, 1.5, 0.6, 0.8, -0.5, 0.0, 0.0]]
+OF_DYNAMIC_SIZES = {
+    "cropped and resized": lambda ops, x: ops.image.resize(x, (4, 6), crop_to_aspect_ratio=True),
+    "padded and resized": lambda ops, x: ops.image.resize(x, (6, 4), pad_to_aspect_ratio=True),
+    "turned": lambda ops, x: ops.image.affine_transform(x, _TURN, fill_mode="reflect"),
+    "averages": lambda ops, x: ops.adaptive_average_pool(x, (2, 3)),
+    "maxima": lambda ops, x: ops.adaptive_max_pool(x, (3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", OF_DYNAMIC_SIZES)
+def test_one_trace_serves_images_of_all_sizes(keras, name):
+    function = OF_DYNAMIC_SIZES[name]
+    traced = df.function(
+        lambda x: function(keras.ops, x), input_signature=[df.TensorSpec([None, None, None, 2])]
+    )
+    for batch, height, width in ((1, 5, 7), (2, 8, 3), (0, 4, 4), (1, 1, 9)):
+        x = df.random.stateless_normal([batch, height, width, 2], [height, width])
+        np.testing.assert_allclose(traced(x), function(keras.ops, x), rtol=1e-4, atol=1e-5)

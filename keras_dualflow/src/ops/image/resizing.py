@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dualflow as df
-from keras_dualflow.src.ops.core import cast, convert_to_tensor
+from keras_dualflow.src.ops.core import cast, convert_to_tensor, shape
 from keras_dualflow.src.ops.image.layouts import check_choice, with_channels_last
 from keras_dualflow.src.ops.promotion import promote, tensor
 
@@ -61,20 +61,35 @@ def _in_dtype(result: Any, images: Any) -> Any:
 
 def _crop(x: Any, height: int, width: int) -> Any:
     """The central crop of images with the ratio of a height and a width."""
-    rows, columns = x.shape[-3], x.shape[-2]
-    crop_height = max(min(rows, int(columns * height / width)), 1)
-    crop_width = max(min(columns, int(rows * width / height)), 1)
+    rows, columns = shape(x)[-3:-1]
+    crop_height = _largest(_smallest(rows, _scaled(columns, height, width)), 1)
+    crop_width = _largest(_smallest(columns, _scaled(rows, width, height)), 1)
     top, left = (rows - crop_height) // 2, (columns - crop_width) // 2
     return x[..., top : top + crop_height, left : left + crop_width, :]
 
 
 def _pad(x: Any, height: int, width: int, fill_value: float) -> Any:
     """Images padded to the ratio of a height and a width."""
-    rows, columns = x.shape[-3], x.shape[-2]
-    above = max(int(columns * height / width) - rows, 0) // 2
-    before = max(int(rows * width / height) - columns, 0) // 2
+    rows, columns = shape(x)[-3:-1]
+    above = _largest(_scaled(columns, height, width) - rows, 0) // 2
+    before = _largest(_scaled(rows, width, height) - columns, 0) // 2
     widths = [*[(0, 0)] * (len(x.shape) - 3), (above, above), (before, before), (0, 0)]
     return df.pad(x, widths, constant_values=convert_to_tensor(fill_value, x.dtype.name))
+
+
+def _scaled(size: Any, numerator: int, denominator: int) -> Any:
+    """A size, an int or a tensor, multiplied by a ratio and rounded down."""
+    if isinstance(size, int):
+        return int(size * numerator / denominator)
+    return cast(cast(size * numerator, "float64") / denominator, "int32")
+
+
+def _smallest(x: Any, y: Any) -> Any:
+    return min(x, y) if isinstance(x, int) and isinstance(y, int) else df.minimum(x, y)
+
+
+def _largest(x: Any, y: Any) -> Any:
+    return max(x, y) if isinstance(x, int) and isinstance(y, int) else df.maximum(x, y)
 
 
 def _triangle(x: Any) -> Any:

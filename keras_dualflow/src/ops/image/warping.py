@@ -46,8 +46,8 @@ def _interpolate(
     first = 1 if batched else 0
     trailing = len(x.shape) - len(coordinates) - first
     neighbours = [
-        _neighbours(coordinate, x.shape[first + i], order, fill_mode)
-        for i, coordinate in enumerate(coordinates)
+        _neighbours(coordinate, size, order, fill_mode)
+        for coordinate, size in zip(coordinates, shape(x)[first:], strict=False)
     ]
     parts = []
     for corner in itertools.product(*neighbours):
@@ -70,7 +70,7 @@ def _append_axes(x: Any, axes: int) -> Any:
     return x
 
 
-def _neighbours(coordinate: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
+def _neighbours(coordinate: Any, size: Any, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
     """The elements around a coordinate: their indices, their weights, and whether they are in range."""
     if order == 0:
         near = df.round(coordinate) if coordinate.dtype.is_floating else coordinate
@@ -87,8 +87,8 @@ def _neighbours(coordinate: Any, size: int, order: int, fill_mode: str) -> list[
     ]
 
 
-def _index_in_range(index: Any, size: int, fill_mode: str) -> Any:
-    """Indices within an axis, for coordinates beyond its ends too."""
+def _index_in_range(index: Any, size: Any, fill_mode: str) -> Any:
+    """Indices within an axis, whose size may be a tensor, for coordinates beyond its ends too."""
     if fill_mode == "wrap":
         return df.math.floormod(index, size)
     if fill_mode == "mirror":
@@ -98,10 +98,13 @@ def _index_in_range(index: Any, size: int, fill_mode: str) -> Any:
     return df.clip_by_value(index, 0, size - 1)
 
 
-def _mirror(index: Any, size: int) -> Any:
+def _mirror(index: Any, size: Any) -> Any:
     """Indices reflected at the centres of the first and last element: 0 1 2 1 0 1 for ``size`` 3."""
-    span = max(size - 1, 1)
-    return df.abs(df.math.floormod(index + span, 2 * span) - span) if size > 1 else df.zeros_like(index)
+    span = max(size - 1, 1) if isinstance(size, int) else df.maximum(size - 1, 1)
+    mirrored = df.abs(df.math.floormod(index + span, 2 * span) - span)
+    if isinstance(size, int):
+        return mirrored if size > 1 else df.zeros_like(index)
+    return df.where(size > 1, mirrored, 0)
 
 
 def affine_transform(
@@ -189,14 +192,14 @@ def _project(
         transform = df.expand_dims(transform, 0)
 
     def warp(x: Any) -> Any:
-        height, width = x.shape[1:3]
+        batch, height, width = shape(x)[:3]
         rows = df.expand_dims(cast(df.range(height), transform.dtype.name), 1)
         columns = cast(df.range(width), transform.dtype.name)
         a, b, c, d, e, f, g, h = (df.reshape(k, (-1, 1, 1)) for k in df.unstack(transform, axis=1)[:8])
         denominator = g * columns + h * rows + 1.0
         source_x = (a * columns + b * rows + c) / denominator
         source_y = (d * columns + e * rows + f) / denominator
-        sizes = (shape(x)[0], height, width)
+        sizes = (batch, height, width)
         coordinates = [df.broadcast_to(source_y, sizes), df.broadcast_to(source_x, sizes)]
         return _interpolate(x, coordinates, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
 

@@ -8,6 +8,7 @@ from keras.src.backend import standardize_data_format
 from keras.src.backend.common.backend_utils import compute_adaptive_pooling_window_sizes
 
 import dualflow as df
+from keras_dualflow.src.ops.core import shape
 from keras_dualflow.src.ops.nn.layouts import dimensions, layout, per_axis
 from keras_dualflow.src.ops.promotion import tensor
 
@@ -55,7 +56,7 @@ def _adaptive_pool_axis(kind: str, x: Any, axis: int, count: int) -> Any:
     """Adaptive pooling along one axis: ``count`` windows, whose sizes differ by at most one."""
     size = x.shape[axis]
     if size is None:
-        raise ValueError(f"Adaptive pooling requires static sizes of the axes. Received: shape={x.shape}")
+        return _adaptive_pool_dynamic_axis(kind, x, axis, count)
     if count == size:
         return x
     small, large = compute_adaptive_pooling_window_sizes(size, count)
@@ -70,11 +71,21 @@ def _adaptive_pool_axis(kind: str, x: Any, axis: int, count: int) -> Any:
     return df.gather(windows, indices, axis=axis)
 
 
+def _adaptive_pool_dynamic_axis(kind: str, x: Any, axis: int, count: int) -> Any:
+    """Adaptive pooling along an axis of dynamic size: each window by itself."""
+    size, reduce = shape(x)[axis], df.reduce_mean if kind == "AVG" else df.reduce_max
+    windows = [
+        x[(*[slice(None)] * axis, slice(i * size // count, -(-(i + 1) * size // count)))]
+        for i in range(count)
+    ]
+    return df.stack([reduce(window, axis) for window in windows], axis)
+
+
 def _windows(kind: str, x: Any, axis: int, width: int) -> Any:
     """The maximum or mean of each window of ``width`` along an axis."""
     order = [*[i for i in range(len(x.shape)) if i != axis], axis]
     transposed = df.transpose(x, order)
     sizes = df.shape(transposed)
     pooled = df.nn.pool(df.reshape(transposed, (-1, x.shape[axis], 1)), [width], kind)
-    pooled = df.reshape(pooled, df.concat([sizes[:-1], [-1]], 0))
+    pooled = df.reshape(pooled, df.concat([sizes[:-1], [x.shape[axis] - width + 1]], 0))
     return df.transpose(pooled, [order.index(i) for i in range(len(order))])
