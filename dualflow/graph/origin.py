@@ -47,13 +47,14 @@ def caller() -> Origin | None:
     if forced_origin is not None:
         return forced_origin
     frame: FrameType | None = sys._getframe(1)
+    inside = _inside
     while frame is not None:
         code = frame.f_code
-        inside = _inside.get(code.co_filename)
-        if inside is None:
-            inside = _inside[code.co_filename] = _is_inside(code.co_filename)
-        if not inside:
-            return Origin(code.co_filename, frame.f_lineno, code.co_name)
+        file = code.co_filename
+        if file not in inside:
+            inside[file] = _is_inside(file)
+        if not inside[file]:
+            return Origin(file, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
 
@@ -77,8 +78,9 @@ def is_inside(frame: FrameType) -> bool:
 
 def treat_as_internal(folder: str) -> None:
     """Treat the files in ``folder`` like this package: ops that they call get the line that calls them."""
+    global _inside
     _libraries.add(os.path.join(folder, ""))
-    _inside.clear()
+    _inside = {}  # not cleared: other threads may be reading it
 
 
 def _is_inside(file: str) -> bool:
