@@ -5,6 +5,8 @@ In machine code, elementwise ops without checks, reductions, views, copies and m
 
 from __future__ import annotations
 
+from typing import Final
+
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, once_per_graph
 from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
@@ -13,6 +15,9 @@ from dualflow.graph.scalars import bodies
 from dualflow.ops.op_kinds import Cond, CopyPieces, Elementwise, Literal, MatMul, Reduce, SizeVector, View
 from dualflow.ops.record import Effect
 from dualflow.scalar import ScalarOp
+
+_FREE: Final = (View, Literal, SizeVector)
+_MACHINE_CODE: Final = (Reduce, CopyPieces, MatMul)
 
 
 def may_fail(node: Node) -> bool:
@@ -26,11 +31,11 @@ def may_fail(node: Node) -> bool:
     body = body_of(node)
     if body is not None:
         return _graph_may_fail(body)
-    if isinstance(kind, View | Literal | SizeVector) or node.effect is Effect.ASSIGN:
+    if isinstance(kind, _FREE) or node.effect is Effect.ASSIGN:
         return False
     if isinstance(kind, Cond):
         return any(map(_graph_may_fail, bodies(node)))
-    return not isinstance(kind, Reduce | CopyPieces | MatMul) or not _in_machine_code(node)
+    return not isinstance(kind, _MACHINE_CODE) or not _in_machine_code(node)
 
 
 @once_per_graph

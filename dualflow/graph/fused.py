@@ -10,12 +10,13 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.op_kinds import Elementwise, Gather, MatMul, Opaque, Reduce, Scan
+from dualflow.ops.op_kinds import Gather, MatMul, Opaque, Reduce, Scan
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
 """For each axis of a value, the axis of the iteration space; None if the size is 1 or it is broadcast."""
 _NO_AXES: Final[frozenset[int]] = frozenset()
+_REDUCING: Final = (Reduce, Scan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,9 +148,7 @@ def output_axes(node: Node, index_axes: Axes) -> Axes:
 def reduced_axes(node: Node, index_axes: Axes) -> frozenset[int]:
     """The loop axes that a reduction or scan runs along; empty for any other node."""
     kind = node.op.kind
-    if isinstance(kind, Elementwise):  # most nodes
-        return _NO_AXES
-    if not isinstance(kind, Reduce | Scan):
+    if not isinstance(kind, _REDUCING):
         return _NO_AXES
     folded = node.attrs["axis"] if isinstance(kind, Reduce) else (node.attrs["axis"],)
     return frozenset([a for i in folded if (a := index_axes[i]) is not None])
