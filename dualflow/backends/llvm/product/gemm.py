@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
@@ -316,11 +316,15 @@ class Gemm(NamedTuple):
         """The module that defines the routine."""
         return _source(self)
 
-    def routines(self, table: Sequence[int]) -> dict[Field, IrSource]:
+    def routines(self, table: Sequence[int]) -> Mapping[Field, IrSource]:
         """The modules of the other routines that a product with the parameters ``table`` may call.
 
         Each has the field of ``table`` that is its address, which the caller stores.
         """
+        return self._routines(tuple(table[: Field.NARROW]))
+
+    @functools.lru_cache(256)  # noqa: B019 - it is a record
+    def _routines(self, table: tuple[int, ...]) -> Mapping[Field, IrSource]:
         n, b_column_stride, copy_stride = (
             table[which] for which in (Field.N, Field.B_COLUMN_STRIDE, Field.COPY_STRIDE)
         )
