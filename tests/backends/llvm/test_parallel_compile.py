@@ -51,6 +51,17 @@ def test_all_threads_end() -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_the_caller_compiles_if_the_system_refuses_threads() -> None:
+    previous = threading.stack_size(1 << 46)  # no thread has so much memory
+    try:
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            threading.Thread(target=print).start()
+        compiled = codes(TEXTS)
+    finally:
+        threading.stack_size(previous)
+    assert compiled == [compiler.build(text, 128).code for text in TEXTS]
+
+
 def test_no_shipped_module_has_functions_for_which_passes_read_stacks_of_ended_threads() -> None:
     modules = list(Path(compiler.__file__).parent.glob("*.ll"))
     assert modules

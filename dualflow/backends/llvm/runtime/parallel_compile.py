@@ -41,7 +41,7 @@ def threads_for(modules: int) -> int:
 class CompileQueue:
     """A queue of modules that worker threads compile while the caller adds more.
 
-    The caller's thread compiles too once it calls ``results``.
+    The caller's thread compiles too once it calls ``results``, all modules if the system refuses threads.
 
     Args:
         new_compiler: returns a context with a function that compiles, for each thread.
@@ -61,8 +61,12 @@ class CompileQueue:
         self._count += 1
         if len(self._workers) < self._threads - 1:
             worker = threading.Thread(target=self._work, daemon=True)
-            worker.start()
-            self._workers.append(worker)
+            try:
+                worker.start()
+            except RuntimeError:  # the system refuses more threads
+                self._threads = 1
+            else:
+                self._workers.append(worker)
 
     def results(self) -> list[ObjectCode]:
         """The code of the modules, in the order in which they were added.
