@@ -55,7 +55,7 @@ def differentiate(
     """
     tensor_of = tracer.tensor_of
     with tracing(tracer):
-        cotangents = [tracer.argument(v.spec) for v in targets]
+        cotangents = [tracer.cotangent(v) for v in targets]
         records: Records = [
             Record(
                 colocated(n.op, n.device),

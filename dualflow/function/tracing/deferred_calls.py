@@ -299,7 +299,7 @@ def _trace_probe(
     try:
         with tracing(tracer):
             operands = [
-                probe.integers(x._value)
+                probe.integers(x._value, x._tracer.cotangents)
                 if i in call.integers
                 else tracer.argument(TensorSpec.of(_shape(x, i, probe, pinned), x.dtype))
                 for i, x in enumerate(tensors)
@@ -324,7 +324,8 @@ def _flattened(results: Any) -> tuple[tuple[bool, ...], Structure, tuple[Any, ..
 
 def _shape(x: Any, i: int, probe: SizeProbe, pinned: Mapping[tuple[int, int], int]) -> Shape:
     """The shape of tensor number ``i`` for the sizes of ``probe``."""
-    return Shape([pinned.get((i, axis), n) for axis, n in enumerate(probe.shape(x._value))])
+    shape = probe.shape(x._value, x._tracer.cotangents)
+    return Shape([pinned.get((i, axis), n) for axis, n in enumerate(shape)])
 
 
 def _merge_probes(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:

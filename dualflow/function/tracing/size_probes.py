@@ -45,12 +45,12 @@ class SizeProbe:
         self._data = data
         self._order: dict[tuple[Value, int], int] = {}
 
-    def shape(self, value: Value) -> Shape:
-        """The shape of ``value``."""
-        return self._specs(value)[value].shape
+    def shape(self, value: Value, cotangents: Mapping[Value, Value]) -> Shape:
+        """The shape of ``value``; each argument in ``cotangents`` has the shape of the value there."""
+        return self._specs(value, cotangents)[value].shape
 
-    def integers(self, value: Value) -> Any:
-        """The elements of an integer tensor, as Python integers."""
+    def integers(self, value: Value, cotangents: Mapping[Value, Value]) -> Any:
+        """The elements of an integer tensor, as Python integers; ``cotangents`` as in :meth:`shape`."""
         arrays: dict[Value, Array] = {}
         pending = [value]
         while pending:
@@ -60,9 +60,12 @@ class SizeProbe:
                 pending.pop()
             elif node is None or node.effect is not None or node.bodies:
                 data = np.array(self._data, current.spec.dtype.dtype)
-                arrays[pending.pop()] = np.broadcast_to(data, tuple([n or 0 for n in self.shape(current)]))
+                shape = tuple([n or 0 for n in self.shape(current, cotangents)])
+                arrays[pending.pop()] = np.broadcast_to(data, shape)
             elif node.op is SHAPE:
-                arrays[pending.pop()] = np.array(self.shape(node.inputs[0]), current.spec.dtype.dtype)
+                arrays[pending.pop()] = np.array(
+                    self.shape(node.inputs[0], cotangents), current.spec.dtype.dtype
+                )
             elif isinstance(node.op.kind, Literal):
                 arrays[pending.pop()] = node.attrs["value"]
             elif missing := [v for v in node.inputs if v not in arrays]:
@@ -72,19 +75,25 @@ class SizeProbe:
                 arrays.update(zip(node.outputs, results, strict=True))
         return as_ints(arrays[value])
 
-    def _specs(self, value: Value) -> dict[Value, TensorSpec]:
+    def _specs(self, value: Value, cotangents: Mapping[Value, Value]) -> dict[Value, TensorSpec]:
         """The specs of ``value`` and of the values that it is computed from."""
         specs: dict[Value, TensorSpec] = {}
         pending = [value]
         while pending:
             current = pending[-1]
             node = current.node
-            missing = [] if node is None or current in specs else [v for v in node.inputs if v not in specs]
+            primal = cotangents.get(current)
+            sources = node.inputs if node is not None else () if primal is None else (primal,)
+            missing = [] if current in specs else [v for v in sources if v not in specs]
             if missing and not current.spec.shape.is_static:
                 pending += missing
                 continue
             pending.pop()
-            if current not in specs:
+            if current in specs:
+                continue
+            if primal is not None and primal in specs:
+                specs[current] = TensorSpec.of(specs[primal].shape, current.spec.dtype)
+            else:
                 inferred = None if node is None or current.spec.shape.is_static else _inferred(node, specs)
                 outputs = [current] if node is None else node.outputs
                 for v, spec in zip(outputs, inferred or [v.spec for v in outputs], strict=True):

@@ -56,9 +56,10 @@ class SymbolicEngine(Engine):
         tensors: the symbolic tensor of each value; see :meth:`tensor_of`.
         maybe_unassigned: the values of Python variables that a loop or branch may not have assigned. Each
             nested trace that reads one adds the check that it is assigned.
+        cotangents: the value of which each argument is the cotangent, for arguments of a gradient.
     """
 
-    __slots__ = ("maybe_unassigned", "name", "tensors")
+    __slots__ = ("cotangents", "maybe_unassigned", "name", "tensors")
 
     overrides_numpy = True
     hashes_by_identity = False
@@ -84,6 +85,7 @@ class SymbolicEngine(Engine):
         self.name = name
         self.tensors: dict[Value, SymbolicTensor] = {}
         self.maybe_unassigned: dict[Value, MaybeUnassigned] = {}
+        self.cotangents: dict[Value, Value] = {}
 
     def is_traced(self, value: Any) -> bool:
         return isinstance(value, SymbolicTensor | AbstractVariable)

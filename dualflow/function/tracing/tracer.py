@@ -247,6 +247,12 @@ class Tracer(SymbolicEngine):
             self.outer_shapes[value] = outer_shape
         return self.tensor_of(value)
 
+    def cotangent(self, value: Value) -> SymbolicTensor:
+        """A symbolic tensor for a new argument of the graph, the cotangent of ``value``."""
+        tensor = self.argument(value.spec)
+        self.cotangents[tensor._value] = value
+        return tensor
+
     def bind(self, variable: AbstractVariable) -> Value:
         """A new input of the graph for the value of a variable that is an argument."""
         value = self.builder.argument(_variable_spec(variable))

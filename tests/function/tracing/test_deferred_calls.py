@@ -146,6 +146,23 @@ def test_gradients_of_dynamic_sizes(name: str, masked: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("rows", [np.s_[2:], np.s_[-2:], np.s_[::2]], ids=["from", "last", "every second"])
+def test_the_gradient_by_an_outer_tape_of_a_call_on_rows_of_dynamic_size(rows: slice) -> None:
+    def products(x: df.Tensor) -> df.Tensor:
+        return df.tanh(df.math.cumprod(x[rows]))
+
+    def gradient(function: Function, x: df.Tensor) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        return tape.gradient(y, x)
+
+    traced = df.function(products)
+    for n in (7, 3, 40, 2):
+        x = df.linspace(0.5, 1.5, n)
+        np.testing.assert_allclose(gradient(traced, x), gradient(products, x), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", RANDOM)
 @pytest.mark.parametrize("masked", [False, True])
 def test_random_numbers_of_dynamic_sizes_are_those_of_known_ones(name: str, masked: bool) -> None:
