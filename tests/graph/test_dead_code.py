@@ -78,3 +78,14 @@ def test_a_condition_of_a_tensor_that_may_be_empty_is_checked_where_it_is_read(c
     assert f(df.ones([count]), False).shape == (count,)
     with pytest.raises(df.errors.InvalidArgumentError, match="the condition of a tensor"):
         f(df.ones([count]), True)
+
+
+def test_a_graph_of_which_nothing_is_removed_is_returned_itself(traced):
+    graph = eliminate_dead_code(traced(lambda x: df.exp(x) * 2.0, [3]))
+    assert eliminate_dead_code(graph) is graph
+
+
+def test_a_changed_copy_of_such_a_graph_is_examined_again(traced):
+    graph = eliminate_dead_code(traced(lambda x: df.exp(df.sin(x)), [3]))
+    shortened = graph.with_results([graph.nodes[0].output])
+    assert names(eliminate_dead_code(shortened)) == ["sin"]

@@ -29,6 +29,20 @@ def test_a_replacement_reaches_every_later_reader(traced):
     assert gone.nodes[-1].inputs == (gone.nodes[0].output, gone.inputs[0])
 
 
+def test_with_ops_the_rule_gets_nodes_of_these_and_new_nodes(traced):
+    graph = traced(lambda x: df.exp(df.abs(x)), [3])
+    visited = []
+
+    def rule(node, make):
+        visited.append(node.op.name)
+        return (make(df.negative.op, node.inputs),) if node.op is df.abs.op else None
+
+    changed = rewrite(graph, rule, {df.abs.op})
+    verify(changed)
+    assert visited == ["abs", "negative"]
+    assert [n.op.name for n in changed.nodes] == ["negative", "exp"]
+
+
 def test_results_and_updates_are_replaced_too(traced):
     v = df.Variable([1.0])
 
