@@ -13,7 +13,6 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import driver
 from dualflow.core.locks import imported
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.symbolic_size_ops import argument_sizes
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, CallKind
@@ -23,8 +22,6 @@ from dualflow.schedule.planned import Plan
 def probable_sources(graph: Graph) -> Iterator[IrSource]:
     """The drivers, and the routines of the products in ``graph``, whose passes have not run."""
     yield driver()
-    if argument_sizes(graph):
-        yield imported("dualflow.backends.llvm.size_code").size_routine()
     products = [node for node in graph.nodes if _is_product(node)]
     if products and uses_own_gemm():
         yield from dict.fromkeys([source for node in products for source in _routines(node)])
@@ -51,8 +48,6 @@ def certain_sources(plan: Plan) -> Iterator[IrSource]:
     """The drivers, and the routine of each kind of product, that the program of ``plan`` calls."""
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         yield driver()
-    if plan.argument_sizes:
-        yield imported("dualflow.backends.llvm.size_code").size_routine()
     products = [call.node for call in plan.walk() if call.kind is CallKind.PRODUCT]
     if uses_own_gemm():
         filled = [node for node in products if 0 not in sizes(node.output)]

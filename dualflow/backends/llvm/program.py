@@ -24,7 +24,7 @@ from dualflow.backends.llvm.program_image import ProgramImage, ProgramPart
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scratch_memory import ScratchAllocator
-from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
+from dualflow.backends.llvm.steps import COMPUTE_SIZES, RUN_STEPS, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
@@ -115,7 +115,7 @@ def write(
     entries = [part.entry for part in parts if part.entry is not None]
     return Program(
         image=_image(unit, program, parts, sized),
-        sources=tuple(_sources(unit, entries, sized.standalone, computes_sizes=sized.code is not None)),
+        sources=tuple(_sources(unit, entries, sized.standalone)),
         addresses=dict(unit.addresses),
         messages=tuple(unit.messages),
         kernels=tuple(unit.kernels),
@@ -245,9 +245,6 @@ def _image(
 ) -> ProgramImage:
     """What calls read of the program."""
     plan, table = unit.plan, unit.table
-    size_function = None
-    if sized.code is not None:
-        size_function = imported("dualflow.backends.llvm.size_code").COMPUTE_SIZES
     return ProgramImage(
         inputs=plan.inputs,
         constants=plan.constants,
@@ -261,7 +258,7 @@ def _image(
         functions={index: source.name for index, source in table.functions.items()},
         arena_bytes=sized.arena_bytes,
         arena_param=sized.arena_param,
-        size_function=size_function,
+        size_function=None if sized.code is None else COMPUTE_SIZES,
         size_code=sized.code,
         heavy=_is_heavy(unit),
         output_shapes=sized.output_shapes,
@@ -294,15 +291,11 @@ def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
                 yield (place, axis), size
 
 
-def _sources(
-    unit: Unit, entries: Sequence[str], standalone: str | None, *, computes_sizes: bool
-) -> list[IrSource]:
+def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:
     """The modules of a program, without duplicates."""
     sources = dict.fromkeys(unit.table.functions.values())
-    if entries:
+    if entries or unit.plan.argument_sizes:
         sources[driver()] = None
-    if computes_sizes:
-        sources[imported("dualflow.backends.llvm.size_code").size_routine()] = None
     functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
     if functions:
         sources[IrSource(unit.module.text(), tuple(functions))] = None

@@ -6,7 +6,6 @@ kernels. A call copies the parameter table, stores the sizes of its arguments, a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Hashable, Sequence
 from enum import IntEnum
 from typing import Any, Final
@@ -14,16 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.backends.llvm.parameter_table import ParameterTable
-from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED, IrSource
 from dualflow.core.dtypes import DType, float64
 from dualflow.core.exact_equality import exact
 from dualflow.core.records import dataclass, field
 from dualflow.sizes.size_scalars import SizeScalar
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
 
-COMPUTE_SIZES: Final = "df_compute_sizes"
-"""``void df_compute_sizes(params, status)`` executes the size code of a parameter table."""
 _ZERO: Final = 0
 """The index of a parameter that is always 0, in the head of the first step list."""
 
@@ -73,12 +68,6 @@ class SizeOp(IntEnum):
     FAIL_UNLESS_LESS = 27
     FAIL_IF_MORE_ELEMENTS = 28
     """Fails if ``x > y``, for the bits of two float64."""
-
-
-@functools.cache
-def size_routine() -> IrSource:
-    """The module that defines :data:`COMPUTE_SIZES`."""
-    return IrSource(QUICKLY_COMPILED + jit.shipped_text("sizes.ll"), (COMPUTE_SIZES,))
 
 
 @dataclass(slots=True, eq=False)

@@ -19,6 +19,8 @@ from dualflow.graph.ir import Node
 
 RUN_STEPS: Final = "df_run_steps"
 """``void df_run_steps(buffers, list, status)`` executes a step list."""
+COMPUTE_SIZES: Final = "df_compute_sizes"
+"""``void df_compute_sizes(params, status)`` executes the size code of a parameter table."""
 POOL, PFOR = 2, 3
 """The parameters with the addresses of the thread pool and of its parallel-for; 0 without a pool."""
 SIZE_CODE = 4
@@ -84,8 +86,13 @@ class StepRecord(NamedTuple):
 
 @functools.cache
 def driver() -> IrSource:
-    """The module that defines :data:`RUN_STEPS`; in the checked mode it stores the running step."""
-    return IrSource(QUICKLY_COMPILED + jit.shipped_text("steps.ll") + _begin_step(), (RUN_STEPS,))
+    """The module that defines :data:`RUN_STEPS` and :data:`COMPUTE_SIZES`.
+
+    In the checked mode it stores the running step. The first program has the routine of sizes with it, so
+    programs for all sizes have no machine code of their own.
+    """
+    texts = QUICKLY_COMPILED, jit.shipped_text("steps.ll"), _begin_step(), jit.shipped_text("sizes.ll")
+    return IrSource("".join(texts), (RUN_STEPS, COMPUTE_SIZES))
 
 
 def _begin_step() -> str:

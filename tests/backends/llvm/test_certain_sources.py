@@ -13,7 +13,6 @@ from dualflow.backends.llvm.certain_sources import certain_sources, probable_sou
 from dualflow.backends.llvm.compile_graph import lowered
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED
-from dualflow.backends.llvm.size_code import COMPUTE_SIZES
 from dualflow.backends.llvm.steps import RUN_STEPS, driver
 
 
@@ -108,7 +107,7 @@ def test_products_of_each_type_and_the_driver_are_certain() -> None:
         return {source.name for source in certain_and_all(program, SPECS[spec])[0]}
 
     assert names(elementwise) == {RUN_STEPS}
-    assert names(elementwise, "dynamic") == {RUN_STEPS, COMPUTE_SIZES}
+    assert names(elementwise, "dynamic") == {RUN_STEPS}
     assert names(two_types) == {RUN_STEPS, "df_gemm_f", "df_gemm_d"}
     assert names(wide_product) == {RUN_STEPS, "df_gemm_f", "df_gemm_f_wide"}
     assert names(convolution) == {RUN_STEPS, "df_gemm_windows_f"}

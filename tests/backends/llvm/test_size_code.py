@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualflow.backends.llvm.parameter_table import ParameterTable
-from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.size_code import COMPUTE_SIZES, SizeCode, SizeOp, size_routine
-from dualflow.backends.llvm.steps import SIZE_CODE
+from dualflow.backends.llvm.runtime import checked_memory, jit
+from dualflow.backends.llvm.size_code import SizeCode, SizeOp
+from dualflow.backends.llvm.steps import COMPUTE_SIZES, SIZE_CODE, driver
+from dualflow.backends.runtime import switches
 from dualflow.sizes.symbolic_sizes import SymInt, evaluate_size, size_function, size_variable, variable_of
 
 FUNCTIONS = [op.name.lower() for op in SizeOp if SizeOp.QUOTIENT <= op <= SizeOp.BROADCAST_STRIDE]
 VARIABLES = [size_variable() for _ in range(3)]
 NUMBERS = st.integers(-5, 5) | st.integers(-100, 100)  # products of eight are below 1 << 63
-LIBRARY = jit.compile_sources([size_routine()], {})
+LIBRARY = jit.compile_sources([driver()], checked_memory.symbols() if switches.checked_side() else {})
 
 
 def expressions() -> st.SearchStrategy[Any]:
