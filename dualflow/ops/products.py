@@ -72,13 +72,14 @@ def tensordot(
         a: numbers of any shape.
         b: numbers of any shape.
         axes: the number of last axes of ``a`` to pair with the first axes of ``b``; or two lists of axes,
-            paired in order.
+            paired in order, or an array of two rows of them.
 
     Returns:
         A tensor of the other axes of ``a``, then those of ``b``, with the common dtype.
 
     Raises:
-        InvalidArgumentError: the lists differ in length, or the sizes of a pair differ.
+        InvalidArgumentError: there are fewer axes, the lists differ in length or repeat an axis, or the sizes
+            of a pair differ.
         DTypeError: an argument holds bools or strings.
 
     >>> import dualflow as df
@@ -100,16 +101,31 @@ def tensordot(
 
 
 def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
-    if isinstance(axes, list | tuple):
-        first, second = (ints(side, "axes") for side in axes)
+    """The axes of ``a`` and of ``b`` that ``axes`` pairs, where these have ``left`` and ``right`` axes."""
+    if isinstance(axes, list | tuple) or getattr(axes, "ndim", None):
+        if len(axes) != 2:
+            raise InvalidArgumentError(
+                f"axes of tensordot are a number of axes, or two lists of them, not {axes}; give both lists."
+            )
+        first, second = (ints(axes[side], "axes") for side in (0, 1))
     else:
         count = static_int(axes, "axes")
+        if not 0 <= count <= min(left, right):
+            raise InvalidArgumentError(
+                f"tensordot of tensors of {left} and {right} axes can't pair {count} axes; give a number "
+                f"from 0 to {min(left, right)}."
+            )
         first, second = tuple(range(left - count, left)), tuple(range(count))
     if len(first) != len(second):
         raise InvalidArgumentError(
             f"tensordot pairs axes one to one, but got {first} and {second}; give as many of each."
         )
-    return [normalize_axis(i, left) for i in first], [normalize_axis(j, right) for j in second]
+    pairs = [normalize_axis(i, left) for i in first], [normalize_axis(j, right) for j in second]
+    if any(len(set(side)) < len(side) for side in pairs):
+        raise InvalidArgumentError(
+            f"tensordot pairs each axis once, but got {first} and {second}; remove the repeated axis."
+        )
+    return pairs
 
 
 def einsum(equation: str, *inputs: Any, optimize: bool | None = None, name: str | None = None) -> Tensor:

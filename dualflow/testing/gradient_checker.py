@@ -137,4 +137,6 @@ def _by_difference(session: Any, x: Any, y: Any, feeds: Mapping[Any, Any], delta
         high.flat[row] += delta
         ends = [np.asarray(session.run(y, {**feeds, x: end})).reshape(-1) for end in (low, high)]
         rows.append((ends[1] - ends[0]) / (2 * delta))
-    return np.array(rows, feeds[x].dtype).reshape(feeds[x].size, -1)
+    if not rows:
+        return np.zeros((0, np.size(session.run(y, feeds))), feeds[x].dtype)
+    return np.array(rows, feeds[x].dtype)

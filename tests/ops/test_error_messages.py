@@ -333,6 +333,14 @@ CASES = {
         "one to one",
         "as many of each",
     ),
+    "one list of axes": (lambda: df.tensordot(M, M, [1]), InvalidArgumentError, r"not \[1\]", "both lists"),
+    "a negative number of axes": (lambda: df.tensordot(M, M, -1), InvalidArgumentError, "pair -1", "0 to 2"),
+    "a repeated axis": (
+        lambda: df.tensordot(M, M, [[0, 0], [0, 1]]),
+        InvalidArgumentError,
+        "each axis once",
+        "remove the repeated axis",
+    ),
     "letters of einsum": (
         lambda: df.einsum("i,j", V),
         InvalidArgumentError,

@@ -114,6 +114,7 @@ def test_the_gradient_of_einsum_is_einsum(equation):
         (2, (2, 3, 4), (3, 4, 5)),
         (0, (2,), (3,)),
         ([[0, 2], [1, 0]], (3, 2, 4), (4, 3, 5)),
+        (np.array([[0, 2], [1, 0]]), (3, 2, 4), (4, 3, 5)),
     ],
 )
 def test_tensordot(axes, a, b):

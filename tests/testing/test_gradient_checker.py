@@ -35,6 +35,12 @@ def test_several_tensors_have_a_pair_each(session: v1.Session) -> None:
     ]
 
 
+def test_a_tensor_without_elements_has_jacobians_without_rows(session: v1.Session) -> None:
+    x = v1.placeholder(v1.float32, [0, 2])
+    pair = v1.test.compute_gradient(x, [0, 2], v1.reduce_sum(x, 0), [2])
+    assert [jacobian.shape for jacobian in pair] == [(0, 2), (0, 2)]
+
+
 def test_the_error_is_that_of_a_wrong_gradient(session: v1.Session) -> None:
     @v1.custom_gradient
     def wrong(x: v1.Tensor) -> tuple[v1.Tensor, object]:

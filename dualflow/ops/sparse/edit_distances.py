@@ -61,6 +61,10 @@ def _padded(rows: Array, codes: Array, count: int) -> tuple[Array, Array]:
     """The elements of each row from its begin, padded with -1, and the length of each row."""
     order = np.argsort(rows, kind="stable")
     rows = rows[order].astype(np.int64)
+    if len(rows) and not 0 <= rows[0] <= rows[-1] < count:
+        raise InvalidArgumentError(
+            "edit_distance: an index is outside of the dense_shape; give sequences whose indices are inside."
+        )
     lengths = np.bincount(rows, minlength=count)
     padded = np.full((count, int(lengths.max(initial=0))), -1, np.int64)
     padded[rows, np.arange(len(rows)) - np.searchsorted(rows, rows)] = codes[order]
@@ -124,7 +128,8 @@ def edit_distance(
 
     Raises:
         DTypeError: an argument is no SparseTensor, or the dtypes differ.
-        InvalidArgumentError: the numbers of axes differ, or are less than 2.
+        InvalidArgumentError: the numbers of axes differ, or are less than 2; or a sequence has an index
+            outside of the result's shape.
 
     >>> import dualflow as df
     >>> words = df.sparse.from_dense([[1, 2, 3], [4, 5, 0]])

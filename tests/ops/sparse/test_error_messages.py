@@ -27,6 +27,12 @@ CASES = {
         "same number of axes",
         "sparse.reshape",
     ),
+    "distances of negative indices": (
+        lambda: df.edit_distance(df.SparseTensor([[-5, 0]], [1.0], [3, 4]), X),
+        InvalidArgumentError,
+        "outside of the dense_shape",
+        "give sequences whose indices are inside",
+    ),
     "distances of other dtypes": (
         lambda: df.edit_distance(X, X.with_values([1, 2])),
         DTypeError,
