@@ -105,3 +105,30 @@ def test_ops_in_a_graph_have_the_requested_names():
         y = v1.nn.max_pool(x, 2, 2, "SAME", name="pooled")
         assert y.name == "pooled:0"
         np.testing.assert_array_equal(session.run(y, {x: X}), expected)
+
+
+CTC_LABELS = df.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0], [2, 1], [2, 2]], [0, 0, 1, 2, 2, 2], [3, 3])
+CTC_SCORES = RNG.normal(size=(5, 3, 4))
+
+
+def test_the_ctc_loss_has_the_last_class_as_blank():
+    steps = [5, 2, 5]
+    loss = df.nn.ctc_loss(CTC_LABELS, CTC_SCORES, None, steps, blank_index=-1)
+    np.testing.assert_array_equal(v1.nn.ctc_loss(CTC_LABELS, CTC_SCORES, steps), loss)
+    by_batch = CTC_SCORES.transpose(1, 0, 2)
+    other = v1.nn.ctc_loss(CTC_LABELS, logits=by_batch, sequence_length=steps, time_major=False)
+    np.testing.assert_allclose(other, loss)
+
+
+def test_the_ctc_loss_of_more_labels_than_steps_is_an_error_or_0():
+    steps = [5, 2, 2]
+    with pytest.raises(df.errors.InvalidArgumentError, match="fewer steps than labels; set ignore_longer"):
+        v1.nn.ctc_loss(CTC_LABELS, CTC_SCORES, steps)
+    loss = v1.nn.ctc_loss(CTC_LABELS, CTC_SCORES, steps, ignore_longer_outputs_than_inputs=True)
+    np.testing.assert_array_equal(loss.numpy() == 0.0, [False, False, True])
+
+
+@pytest.mark.parametrize("option", [{"preprocess_collapse_repeated": True}, {"ctc_merge_repeated": False}])
+def test_other_options_of_the_ctc_loss_are_refused(option):
+    with pytest.raises(df.errors.InvalidArgumentError, match="leave preprocess_collapse_repeated and"):
+        v1.nn.ctc_loss(CTC_LABELS, CTC_SCORES, [5, 2, 5], **option)

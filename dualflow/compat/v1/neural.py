@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import dualflow
 import dualflow.nn as nn2
 from dualflow.compat.v1 import changed_functions
 from dualflow.compat.v1.naming import Namespace, with_name
 from dualflow.compat.v1.recurrent import loops, rnn_cell
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.checks import required
 from dualflow.ops.neural.convolution_gradients import conv_backprop_filter, conv_backprop_input
 from dualflow.ops.neural.normalization import fused_batch_norm
+from dualflow.ops.sparse.dense import to_dense
+from dualflow.ops.sparse.row_major import sparse
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, TensorLike
+    from dualflow.ops.sparse.sparse_tensor import SparseTensor
     from dualflow.ops.tensor import Tensor
 
 
@@ -35,6 +40,60 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
     [[0.0]]
     """
     return nn2.relu(xw_plus_b(x, weights, biases))
+
+
+def ctc_loss(
+    labels: SparseTensor,
+    inputs: TensorLike | None = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: TensorLike | None = None,
+) -> Tensor:
+    """:func:`dualflow.nn.ctc_loss` of a SparseTensor of labels; the last class is the blank.
+
+    Args:
+        labels: integers ``[batch, most labels]``.
+        inputs, logits: floats ``[steps, batch, classes]``; two names of one argument.
+        sequence_length: how many steps each sequence has, integers ``[batch]``.
+        preprocess_collapse_repeated, ctc_merge_repeated: only the default values are implemented.
+        ignore_longer_outputs_than_inputs: the loss of a sequence of more labels than steps is 0; else it is
+            an error.
+        time_major: False for logits ``[batch, steps, classes]``.
+
+    Returns:
+        Losses ``[batch]`` in the dtype of the logits.
+
+    Raises:
+        InvalidArgumentError: a sequence has more labels than steps, or other values of the two options.
+
+    >>> from dualflow.compat import v1
+    >>> labels = v1.SparseTensor([[0, 0]], [1], [1, 1])
+    >>> v1.nn.ctc_loss(labels, v1.zeros([2, 1, 3]), [2]).numpy()
+    array([1.0986123], dtype=float32)
+    """
+    if preprocess_collapse_repeated or not ctc_merge_repeated:
+        raise InvalidArgumentError(
+            "ctc_loss merges repeated classes of the logits, and keeps those of the labels; leave "
+            "preprocess_collapse_repeated and ctc_merge_repeated out."
+        )
+    present = to_dense(sparse(labels), -1) >= 0
+    steps = dualflow.cast(sequence_length, dualflow.int32)
+    fits = dualflow.math.count_nonzero(present, 1, dtype=dualflow.int32) <= steps
+    scores: Any = inputs if logits is None else logits
+    losses = nn2.ctc_loss(labels, scores, steps, steps, time_major, blank_index=-1)
+    if ignore_longer_outputs_than_inputs:
+        return dualflow.where(fits, losses, dualflow.zeros_like(losses))
+    checked: Tensor = required(losses, dualflow.reduce_all(fits), _TOO_FEW_STEPS)
+    return checked
+
+
+_TOO_FEW_STEPS: Final = (
+    "ctc_loss: a sequence has fewer steps than labels; set ignore_longer_outputs_than_inputs=True for a loss "
+    "of 0."
+)
 
 
 def dilation2d_v1(
@@ -125,6 +184,7 @@ nn = Namespace(
     ),
     crelu=with_name(nn2.crelu, "features name axis"),
     ctc_beam_search_decoder_v2=nn2.ctc_beam_search_decoder,
+    ctc_loss=ctc_loss,
     ctc_loss_v2=with_name(nn2.ctc_loss),
     depth_to_space=with_name(nn2.depth_to_space, "input block_size name data_format"),
     depthwise_conv2d_native=with_name(nn2.depthwise_conv2d),
