@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import entry
+from dualflow.core.tracebacks import op_entry
 from dualflow.ops.arithmetic import floordiv, minimum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
@@ -37,7 +37,7 @@ class CombinedNonMaxSuppression(NamedTuple):
     valid_detections: Tensor
 
 
-@entry
+@op_entry
 def combined_non_max_suppression(
     boxes: TensorLike,
     scores: TensorLike,

@@ -152,6 +152,20 @@ def test_all_sizes_have_one_program(name: str) -> None:
     assert len(trace._specialisations) == 1
 
 
+def test_the_best_boxes_of_a_dynamic_number_of_boxes() -> None:
+    def best(boxes: Any, scores: Any) -> Any:
+        return df.nest.flatten(df.image.combined_non_max_suppression(boxes, scores, 2, 3))
+
+    compiled = df.function(
+        best, input_signature=[df.TensorSpec([1, None, 1, 4]), df.TensorSpec([1, None, 2])]
+    )
+    for n in (3, 1, 7):
+        boxes = df.random.stateless_uniform([1, n, 1, 4], [n, 0])
+        scores = df.random.stateless_uniform([1, n, 2], [n, 1])
+        for result, expected in zip(compiled(boxes, scores), best(boxes, scores), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
 def test_the_median_of_an_open_number_of_elements() -> None:
     median = df.function(lambda x: df.numpy.median(x), input_signature=[df.TensorSpec([None])])
     for n in (5, 4, 1, 2):
