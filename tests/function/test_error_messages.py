@@ -277,6 +277,12 @@ CASES = {
         "has strings",
         "outside of the function",
     ),
+    "a budget for strings whose number depends on data": (
+        lambda: df.function(lambda x: df.strings.as_string(df.where(x > 0.0)), memory_budget="1MB")(V),
+        df.errors.FailedPreconditionError,
+        "memory of '<lambda>' can't be planned",
+        "outside of the function",
+    ),
     "the memory of dynamic sizes": (
         lambda: (
             df.function(lambda x: x, input_signature=[df.TensorSpec([None])]).get_concrete_function().memory

@@ -180,7 +180,7 @@ class CompiledGraph:
         """The graph within the memory budget; None without one."""
         if self._requested.memory_budget is None:
             return None
-        if self.serves_all_sizes:
+        if self.serves_all_sizes and not self._strings:
             assert self._symbolic_program is not None, "it is one program for all sizes"
             return self._symbolic_program.rematerialised
         plan: WithinBudget = self._memory_planner.keep_budget(
