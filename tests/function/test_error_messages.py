@@ -684,6 +684,7 @@ OTHERWISE_TESTED = {
     "function/control/element_shapes.py": "control/test_error_messages.py",
     "function/control/loop_gradient.py": "control/test_control_flow.py",
     "function/control/shape_invariants.py": "control/test_run_time_sizes_control.py",
+    "function/control/unequal_elements.py": "control/test_error_messages.py",
     "function/control/maps.py": "control/test_error_messages.py",
     "function/control/scan_loop.py": "control/test_error_messages.py",
     "function/control/tensor_array.py": "control/test_error_messages.py",
