@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, normalize_axis
+from dualflow.core.tracebacks import op_entry
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
@@ -88,6 +89,7 @@ def _sizes(dims: list[Dim]) -> list[int]:
     return [-1 if n is None else n for n in dims]
 
 
+@op_entry
 def overlap_and_add(signal: TensorLike, frame_step: IntLike, name: str | None = None) -> Tensor:
     """The sum of frames that begin ``frame_step`` apart.
 

@@ -78,3 +78,12 @@ def test_cepstra_are_cosine_transforms(mode):
     spectra = X[:, :20]
     result = mode(signal.mfccs_from_log_mel_spectrograms)(spectra)
     np.testing.assert_allclose(result, scipy.fft.dct(spectra) / np.sqrt(40), rtol=1e-4, atol=1e-5)
+
+
+def test_the_inverse_takes_a_window_and_a_dynamic_number_of_frames():
+    def restored(x):
+        return signal.inverse_stft(signal.stft(x, 8, 4), 8, 4, window_fn=signal.inverse_stft_window_fn(4))
+
+    compiled = df.function(restored, input_signature=[df.TensorSpec([2, None])])
+    for n in (40, 8, 100):
+        np.testing.assert_allclose(compiled(X[:, :n]), restored(X[:, :n]), rtol=1e-5, atol=1e-6)
