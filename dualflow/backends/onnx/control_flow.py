@@ -213,7 +213,8 @@ def _require_size(w: GraphWriter, node: Node) -> list[Operand]:
     x, y = (w.sizes.as_vector(node.attrs[name]) for name in ("x", "y"))
     ok = w.scope.add("Equal", x, y, dtype=bool_)
     shapes = [tuple(shape) for shape in node.attrs["shapes"]]
-    w.scope.require(ok, f"{node.attrs['needed_by']}: {node.attrs['message'].format(*shapes)}")
+    message = node.attrs["message"].format(*shapes)
+    w.scope.require(ok, f"{node.attrs['needed_by']}: {message}" if node.attrs["needed_by"] else message)
     return []
 
 
