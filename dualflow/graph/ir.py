@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple, dataclass, field
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -387,6 +388,11 @@ def _loaded(
     )
 
 
+def _sizes(spec: TensorSpec) -> tuple[Any, ...]:
+    """The sizes of ``spec``; none if its rank is unknown, where the type of the shape is another."""
+    return () if spec.shape is UNKNOWN_RANK else tuple(spec.shape)
+
+
 class GraphBuilder:
     """A graph under construction."""
 
@@ -436,7 +442,7 @@ class GraphBuilder:
         """The specs of a node. Equal ones are one object, since ``add`` caches by their ids."""
         specs = op.specs([v.spec for v in inputs], dict(attrs))
         distinct = self._specs
-        return tuple([distinct.setdefault((type(s.shape), s.dtype.name, *s.shape), s) for s in specs])
+        return tuple([distinct.setdefault((type(s.shape), s.dtype.name, *_sizes(s)), s) for s in specs])
 
     def finish(self, outputs: Sequence[Value], updates: Sequence[Update] = ()) -> Graph:
         """The graph built so far."""
