@@ -169,7 +169,7 @@ def _sizes_and_results(
     sizes = {p.name: _size(p.name, inputs, arrays) for p in _named(program, "size")}
     functions = {name: getattr(NUMBERS, name) for name in dir(NUMBERS) if not name.startswith("_")}
     numbers: dict[str, Any] = dict(sizes)
-    for name, text in program.sizes.items():
+    for name, text in program.sizes:
         numbers[name] = eval(text, functions, numbers)
     outputs = _named(program, "output")
     return sizes, [np.empty(eval(p.shape, functions, numbers), p.spec.dtype.dtype) for p in outputs]

@@ -64,14 +64,14 @@ class ExportedProgram(NamedTuple):
     Attributes:
         name: the name of the function.
         parameters: its parameters but the last one, the workspace.
-        sizes: the names in the parameters' shapes that are no parameters, each with its expression.
+        sizes: pairs of a name in the parameters' shapes that is no parameter, and its expression.
         header, source, build, example: the text of the files.
         tvm_ffi: the text of the function that TVM-FFI calls.
     """
 
     name: str
     parameters: tuple[CParameter, ...]
-    sizes: dict[str, str]
+    sizes: tuple[tuple[str, str], ...]
     header: str
     source: str
     build: str
@@ -108,7 +108,7 @@ def exported(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> Ex
     return ExportedProgram(
         program.name,
         parameters,
-        shown_definitions(program),
+        tuple(shown_definitions(program).items()),
         _header(program, parameters),
         source,
         _build(program.name),

@@ -38,7 +38,7 @@ def javascript_module(program: ExportedProgram) -> str:
         "outputs": [{"name": p.name, "dtype": _dtype(p), "shape": p.shape} for p in outputs],
     }
     shapes = f"[{', '.join(p.shape for p in outputs)}]"
-    definitions = "".join([f"const {name} = {text}; " for name, text in program.sizes.items()])
+    definitions = "".join([f"const {name} = {text}; " for name, text in program.sizes])
     functions = [
         f"const {name} = {text};"
         for name, text in _SIZE_FUNCTIONS.items()
