@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Final, Generic, Protocol, TypeVar
+from abc import abstractmethod
+from typing import Final, Generic, Protocol, TypeVar
 
 from dualflow.core.dtypes import DType, bool_, int32, int64, uint8, uint16, uint32, uint64
 from dualflow.core.errors import DTypeError
+from dualflow.scalar.defined_ops import DefinedOps
 from dualflow.scalar.evaluation import evaluate
 from dualflow.scalar.ir import ScalarOp
 from dualflow.scalar.maths import definition, has_fallback
@@ -45,16 +45,7 @@ def wrapped_integer(number: float, dtype: DType) -> int:
     return bits - (1 << size) if not dtype.is_unsigned and bits >> (size - 1) else bits
 
 
-def _defined(op: ScalarOp) -> Callable[..., Any]:
-    """A method that calls the definition of ``op``."""
-
-    def method(self: TextMaths[Any], *operands: Any) -> Any:
-        return self.defined(op, *operands)
-
-    return method
-
-
-class TextMaths(ABC, Generic[V]):
+class TextMaths(DefinedOps, Generic[V]):
     """The namespace of scalar ops whose results are lines of source code.
 
     Each result has a name of its own, so that nothing is computed twice. A language adds its arithmetic and
@@ -177,16 +168,6 @@ class TextMaths(ABC, Generic[V]):
         return self.converted(self.where(self.less(capped, low), low, capped), dtype)
 
     # Functions that have a definition
-
-    exp, exp2, expm1, sigmoid = map(_defined, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
-    log, log2, log10, log1p = map(_defined, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
-    sin, cos, tan = map(_defined, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
-    asin, acos, atan = map(_defined, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
-    sinh, cosh, tanh = map(_defined, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
-    asinh, acosh, atanh = map(_defined, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
-    erf, erfc, ndtr, rsqrt = map(_defined, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR, ScalarOp.RSQRT))
-    logaddexp, atan2, fmod = map(_defined, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2, ScalarOp.FMOD))
-    mod, floor_divide = map(_defined, (ScalarOp.MOD, ScalarOp.FLOOR_DIVIDE))
 
     def pow(self, x: V, y: V) -> V:
         """``x**y``: of floats as C's pow, of integers wrapping, where ``y`` is not negative."""

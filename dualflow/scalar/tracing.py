@@ -10,6 +10,7 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, bool_, complex64, complex128, float32, int64
 from dualflow.core.errors import DTypeError
+from dualflow.scalar.defined_ops import DefinedOps
 from dualflow.scalar.ir import Instruction, ScalarFunction, ScalarOp, instruction_key, pruned
 
 Number = bool | int | float | complex | np.generic
@@ -166,7 +167,7 @@ def _comparison(op: ScalarOp) -> Callable[[ScalarTracer, Any, Any], Traced]:
     return method
 
 
-class ScalarTracer:
+class ScalarTracer(DefinedOps):
     """Traces a scalar function: a namespace of scalar ops whose methods record deduplicated instructions."""
 
     def __init__(self, inputs: Sequence[DType]) -> None:
@@ -202,6 +203,8 @@ class ScalarTracer:
         values = self._values(op, operands)
         return self.record(op, values[0].dtype, tuple([x.number for x in values]))
 
+    defined = same
+
     def comparison(self, op: ScalarOp, *operands: Traced | Number) -> Traced:
         """Record an op whose operands have one dtype, and whose result is a bool."""
         return self.record(op, bool_, tuple([x.number for x in self._values(op, operands)]))
@@ -216,7 +219,7 @@ class ScalarTracer:
         (dtype,) = dtypes
         return [x if isinstance(x, Traced) else self.constant(x, dtype) for x in operands]
 
-    # Ops with methods of their own
+    # Ops whose dtypes differ, or that have an attribute
 
     def dtype(self, x: Traced) -> DType:
         """The dtype of a scalar."""
@@ -256,6 +259,8 @@ class ScalarTracer:
         """The imaginary part."""
         return self.record(ScalarOp.IMAG, x.dtype.real, (x.number,))
 
+    # Ops of operands of one dtype
+
     equal, not_equal = _comparison(ScalarOp.EQUAL), _comparison(ScalarOp.NOT_EQUAL)
     isnan, isinf, isfinite = map(_predicate, (ScalarOp.ISNAN, ScalarOp.ISINF, ScalarOp.ISFINITE))
     fma, multiply_add = _ternary(ScalarOp.FMA), _ternary(ScalarOp.MULTIPLY_ADD)
@@ -267,21 +272,10 @@ class ScalarTracer:
     less, less_equal = _comparison(ScalarOp.LESS), _comparison(ScalarOp.LESS_EQUAL)
     greater, greater_equal = _comparison(ScalarOp.GREATER), _comparison(ScalarOp.GREATER_EQUAL)
     quotient, remainder = _binary(ScalarOp.QUOTIENT), _binary(ScalarOp.REMAINDER)
-    copysign, maximum, minimum, pow = map(
-        _binary, (ScalarOp.COPYSIGN, ScalarOp.MAXIMUM, ScalarOp.MINIMUM, ScalarOp.POW)
-    )
-    floor_divide, mod, fmod = map(_binary, (ScalarOp.FLOOR_DIVIDE, ScalarOp.MOD, ScalarOp.FMOD))
-    logaddexp, atan2 = map(_binary, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2))
-    abs, sign, sqrt, rsqrt = map(_unary, (ScalarOp.ABS, ScalarOp.SIGN, ScalarOp.SQRT, ScalarOp.RSQRT))
+    copysign, maximum, minimum = map(_binary, (ScalarOp.COPYSIGN, ScalarOp.MAXIMUM, ScalarOp.MINIMUM))
+    abs, sign, sqrt = map(_unary, (ScalarOp.ABS, ScalarOp.SIGN, ScalarOp.SQRT))
     floor, ceil = map(_unary, (ScalarOp.FLOOR, ScalarOp.CEIL))
     trunc, round = map(_unary, (ScalarOp.TRUNC, ScalarOp.ROUND))
-    exp, exp2, expm1, sigmoid = map(_unary, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
-    log, log2, log10, log1p = map(_unary, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
-    sin, cos, tan = map(_unary, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
-    asin, acos, atan = map(_unary, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
-    sinh, cosh, tanh = map(_unary, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
-    asinh, acosh, atanh = map(_unary, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
-    erf, erfc, ndtr = map(_unary, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR))
 
     def complex(self, re: Traced | Number, im: Traced | Number) -> Traced:
         """The complex number of two parts."""

@@ -23,7 +23,7 @@ def fmod(x: Traced, y: Traced) -> Guarded:
 
 def mod(x: Traced, y: Traced) -> Traced:
     """The remainder of `floor_divide`, with the sign of the divisor `y`."""
-    remainder = x.m.fmod(x, y)
+    remainder: Traced = x.m.fmod(x, y)
     signs_differ = (remainder < 0) ^ (y < 0)
     nonzero = remainder.ne(0)
     return nonzero.select(
@@ -33,7 +33,7 @@ def mod(x: Traced, y: Traced) -> Traced:
 
 def floor_divide(x: Traced, y: Traced) -> Traced:
     """The quotient rounded down: ``floor`` of the exact quotient, not of the rounded ``x / y``."""
-    remainder = x.m.fmod(x, y)
+    remainder: Traced = x.m.fmod(x, y)
     quotient = (x - remainder) / y
     down = remainder.ne(0) & ((remainder < 0) ^ (y < 0))
     quotient = down.select(quotient - 1.0, quotient)

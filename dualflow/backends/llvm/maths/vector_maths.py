@@ -14,24 +14,11 @@ from dualflow.backends.llvm.maths.integers import (
 from dualflow.backends.llvm.text import BOOL, F32, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import as_dtype
 from dualflow.scalar import ScalarOp, evaluate
+from dualflow.scalar.defined_ops import DefinedOps
 from dualflow.scalar.maths import Definition, definition
 
 
-def _unary(op: ScalarOp) -> Callable[[Maths, EmittedValue], EmittedValue]:
-    def method(self: Maths, x: EmittedValue) -> EmittedValue:
-        return self.defined(op, x)
-
-    return method
-
-
-def _binary(op: ScalarOp) -> Callable[[Maths, Operand, Operand], EmittedValue]:
-    def method(self: Maths, x: Operand, y: Operand) -> EmittedValue:
-        return self.defined(op, x, y)
-
-    return method
-
-
-class Maths(Instructions):
+class Maths(Instructions, DefinedOps):
     """The namespace of scalar ops over values of any number of lanes, which :func:`evaluate` takes.
 
     Numbers among the operands become constants. Float functions take float16, float32 and float64; float16
@@ -54,17 +41,6 @@ class Maths(Instructions):
     def __init__(self, module: LlvmModule, inline: bool = True, builder: Builder | None = None) -> None:
         super().__init__(builder)
         self.module, self.inline = module, inline
-
-    # Ops that have a definition
-
-    exp, exp2, expm1, sigmoid = map(_unary, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
-    log, log2, log10, log1p = map(_unary, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
-    sin, cos, tan = map(_unary, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
-    asin, acos, atan = map(_unary, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
-    sinh, cosh, tanh = map(_unary, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
-    asinh, acosh, atanh = map(_unary, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
-    erf, erfc, ndtr, rsqrt = map(_unary, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR, ScalarOp.RSQRT))
-    logaddexp, atan2, fmod = map(_binary, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2, ScalarOp.FMOD))
 
     # Powers, and division that rounds down
 
