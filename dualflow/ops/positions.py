@@ -294,7 +294,7 @@ def one_hot(
     """
     count, rank = int_or_symbolic(depth, "depth"), len(shape_of(indices))
     where_axis = normalize_axis(-1 if axis is None else static_int(axis, "axis"), rank + 1)
-    indices = convert_to_tensor(indices)
+    indices = convert_to_tensor(indices, dtype_hint=int64)
     if not indices.dtype.is_integer:
         raise DTypeError(f"one_hot takes integer indices, not {indices.dtype.name}; cast them with df.cast.")
     sizes = [1] * (rank + 1)

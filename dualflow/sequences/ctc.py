@@ -124,7 +124,8 @@ def _likelihood(x: Any, ids: Any, lengths: Any, steps: Any, blank: int) -> Any:
     ids = where(less(range_of(count), expand_dims(lengths, 1)), ids, blank)
     pairs = reshape(stack([zeros_like(ids) + blank, ids], -1), [axis_size(ids, 0), 2 * count])
     states = concat([pairs, zeros_like(expand_dims(lengths, 1)) + blank], 1)
-    scores = log_softmax(x)
+    within = less(expand_dims(range_of(axis_size(x, 0)), 1), expand_dims(steps, 0))
+    scores = log_softmax(where(expand_dims(within, 2), x, 0.0))  # a nan in padding would reach the gradient
     by_batch = gather(transpose(scores, (1, 2, 0)), states, axis=1, batch_dims=1)
     shown = transpose(by_batch, (2, 0, 1))  # [steps, batch, states]: how likely a state's class is
     size = 2 * count + 1

@@ -201,6 +201,7 @@ def test_one_hot_rows():
     assert df.one_hot([1], 2, on_value=5, off_value=-1).numpy().tolist() == [[-1, 5]]
     assert df.one_hot([0, 1], 3, axis=0).numpy().tolist() == [[1, 0], [0, 1], [0, 0]]
     assert df.one_hot([0], 2, dtype=df.int64).dtype is df.int64
+    assert df.one_hot([], 2).shape == (0, 2)
 
 
 def test_shape_size_and_rank_are_int32_tensors():

@@ -94,6 +94,12 @@ def test_steps_after_a_sequence_have_no_gradient(mode):
     assert slope[:2, 2].all()
 
 
+@pytest.mark.parametrize("padding", [np.nan, np.inf])
+def test_values_of_steps_after_a_sequence_do_not_reach_the_gradient(mode, padding):
+    padded = np.where(np.arange(5)[:, None, None] < STEPS[:, None], LOGITS, padding)
+    np.testing.assert_array_equal(mode(gradient)(df.constant(padded)), mode(gradient)(df.constant(LOGITS)))
+
+
 @pytest.mark.llvm
 def test_the_loss_and_its_gradient_are_compiled():
     traced = df.function(gradient)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.checks import required
 from dualflow.ops.creation import convert_to_tensor
@@ -117,7 +118,8 @@ def segment_sqrt_n(
 
 
 def _gather_rows(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any, Any]:
-    ids, rows = convert_to_tensor(segment_ids), convert_to_tensor(indices)
+    ids = convert_to_tensor(segment_ids, dtype_hint=int64)
+    rows = convert_to_tensor(indices, dtype_hint=int64)
     if len(ids.shape) != 1 or not ids.shape.is_compatible_with(rows.shape):
         raise InvalidArgumentError(
             f"segment_ids are one for each index, but their shape is {ids.shape} and that of the indices "

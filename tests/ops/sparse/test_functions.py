@@ -320,6 +320,12 @@ def test_rows_that_are_picked_by_segments(mode: Any, name: str, divide: Any) -> 
     np.testing.assert_allclose(function(data, rows, ids), expected[:3], rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["segment_sum", "segment_mean", "segment_sqrt_n"])
+def test_an_empty_list_of_rows_gathers_none(name: str) -> None:
+    assert getattr(sparse, name)(df.ones([3, 2]), [], []).shape == (0, 2)
+    assert getattr(sparse, name)(df.ones([3, 2]), [], [], 2).numpy().tolist() == [[0, 0], [0, 0]]
+
+
 def test_segments_must_be_in_order(mode: Any) -> None:
     with pytest.raises(ValueError, match="ascending order"):
         mode(lambda ids: sparse.segment_sum(df.ones([3, 2]), [0, 1, 2], ids, 3))(df.constant([0, 2, 1]))
