@@ -31,22 +31,29 @@ def multiply(
     accumulate: bool = False,
     blocks_for: int = 1,
     shared: bool = False,
-    symbolic: bool = False,
+    symbolic: str = "",
     alone: bool = True,
     which: Gemm | None = None,
 ) -> list[int]:
-    """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; returns its table."""
+    """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; returns its table.
+
+    ``symbolic`` names the sizes, of "mnk", that are symbolic in the table.
+    """
     product = which or gemm(c.dtype.char)
     lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
     numbers = sizes = (c.shape[0], c.shape[1], a.shape[1])
     if symbolic:
-        sizes = (size_variable(least=0), size_variable(least=0), size_variable(least=0))
+        m, n, k = (
+            size_variable(least=0) if name in symbolic else number
+            for name, number in zip("mnk", numbers, strict=True)
+        )
+        sizes = m, n, k
     table = product.table(
         sizes, (lies[0], lies[1], lies[2]), scale=scale, accumulate=accumulate, threads=blocks_for
     )
     if symbolic:
-        variables = [variable for size in sizes for variable in size_variables(size)]
-        bound = dict(zip(variables, numbers, strict=True))
+        pairs = zip(sizes, numbers, strict=True)
+        bound = {variable: number for size, number in pairs for variable in size_variables(size)}
         table = [evaluate_size(entry, bound) for entry in table]
     scratch = np.empty(product.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
     integers = linked(product, table)
@@ -317,16 +324,24 @@ def test_any_thread_of_the_pool_may_compute_a_block_of_few() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 700), st.integers(1, 700), st.integers(1, 300), st.integers(2, 8))
+@given(
+    st.integers(1, 700),
+    st.integers(1, 700),
+    st.integers(1, 300),
+    st.integers(2, 8),
+    st.sampled_from(("mnk", "m", "n", "k", "mn")),
+)
 def test_a_call_with_small_sizes_has_few_blocks_whatever_sizes_are_typical(
-    rows: int, columns: int, inner: int, blocks_for: int
+    rows: int, columns: int, inner: int, blocks_for: int, symbolic: str
 ) -> None:
     a, b, c = (
         matrix(rows, inner, np.float32),
         matrix(inner, columns, np.float32),
         matrix(rows, columns, np.float32),
     )
-    table = multiply(a, b, c, blocks_for=blocks_for, symbolic=True)
+    table = multiply(a, b, c, blocks_for=blocks_for, symbolic=symbolic)
     assert_is_product(c, a, b)
     most = max(rows * columns * inner * 4 // MIN_THREAD_WORK, 1)
-    assert table[Field.BLOCKS] <= max(most, -(-rows // MAX_MC))
+    row_blocks = -(-rows // table[Field.MC])
+    assert row_blocks <= max(most, -(-rows // MAX_MC))
+    assert table[Field.BLOCKS] < most + row_blocks  # the number of columns of blocks is rounded up

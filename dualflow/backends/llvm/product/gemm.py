@@ -279,14 +279,19 @@ class Gemm(NamedTuple):
     def _with_larger_blocks(self, sizes: tuple[int, int, int], assumed: GemmBlocking) -> GemmBlocking:
         """``assumed``, the blocking for typical sizes, with larger blocks in a call with smaller sizes.
 
-        A product without enough work for several threads is one block. The order of sums stays.
+        A product without enough work for several threads is one block, or few. The order of sums stays. A
+        static size whose number of blocks can't be smaller has the assumed blocks.
         """
         m, n, k = sizes
-        panels, max_blocks = -(-n // self.nr), _max_blocks(m * n * k * self.element.nbytes)
-        mc = largest(assumed.mc, smallest(-(-m // max_blocks), MAX_MC))
-        mc += -mc % NARROW.rows
-        merged = -(-(-(-m // mc) * panels) // max_blocks)
-        return GemmBlocking(mc, largest(assumed.nc, self.nr * merged), assumed.kc)
+        max_blocks = _max_blocks(m * n * k * self.element.nbytes)
+        mc, nc, kc = assumed
+        if not is_static((m,)) or -(-m // mc) > -(-m // MAX_MC):
+            rows = NARROW.rows
+            mc = largest(mc, smallest(-(-m // (rows * max_blocks)) * rows, MAX_MC))
+        if not is_static((n,)) or n > nc:
+            merged = -(-(-(-m // mc) * -(-n // self.nr)) // max_blocks)
+            nc = largest(nc, self.nr * merged)
+        return GemmBlocking(mc, nc, kc)
 
     def scratch_bytes(self, table: Sequence[int], threads: int) -> int:
         """The bytes of scratch memory of a product with the parameters ``table``.
