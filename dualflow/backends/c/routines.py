@@ -14,10 +14,26 @@ def product(dtype: DType, support: CSupport) -> tuple[str, str]:
     A tile of 6 rows and 64 bytes of columns is accumulated in registers. Its columns of y are copied to the
     stack, unless their rows are contiguous already. Products are added in the order of the inner axis.
     """
-    name, c, add = f"df_matmul_{type_name(dtype)}", c_type(dtype), f"df_multiply_add_{type_name(dtype)}"
-    columns, gemm = 64 // dtype.size, "cblas_sgemm" if dtype.size == 4 else "cblas_dgemm"
+    name, c, columns = f"df_matmul_{type_name(dtype)}", c_type(dtype), 64 // dtype.size
     support.primitive(f"multiply_add_{type_name(dtype)}")
     text = f"""\
+{_tile(name, dtype, columns)}
+/* out = scale * (x @ y), or out += scale * (x @ y) if `adds`; matrices have strides for rows and columns. */
+static void {name}(int64_t rows, int64_t columns, int64_t inner, const {c} *x, int64_t x_row,
+                   int64_t x_column, const {c} *y, int64_t y_row, int64_t y_column, {c} *out,
+                   int64_t out_row, int64_t out_column, {c} scale, bool adds)
+{{
+{_blas_call("cblas_sgemm" if dtype.size == 4 else "cblas_dgemm")}\
+{_loops_over_tiles(name, c, columns)}\
+}}
+"""
+    return name, text
+
+
+def _tile(name: str, dtype: DType, columns: int) -> str:
+    """The function that computes a tile of the product ``name``."""
+    c, add = c_type(dtype), f"df_multiply_add_{type_name(dtype)}"
+    return f"""\
 /* The product of 6 rows of x and {columns} columns of y; rows after the last one repeat it. */
 static inline void {name}_tile(int64_t inner, const {c} *const x[6], int64_t x_column, const {c} *y,
                                int64_t y_row, {c} product[6][{columns}])
@@ -33,12 +49,12 @@ static inline void {name}_tile(int64_t inner, const {c} *const x[6], int64_t x_c
     }}
     memcpy(product, sums, sizeof sums);
 }}
+"""
 
-/* out = scale * (x @ y), or out += scale * (x @ y) if `adds`; matrices have strides for rows and columns. */
-static void {name}(int64_t rows, int64_t columns, int64_t inner, const {c} *x, int64_t x_row,
-                   int64_t x_column, const {c} *y, int64_t y_row, int64_t y_column, {c} *out,
-                   int64_t out_row, int64_t out_column, {c} scale, bool adds)
-{{
+
+def _blas_call(gemm: str) -> str:
+    """The call of BLAS, if BLAS supports the sizes and strides of the matrices; the product then returns."""
+    return f"""\
 #ifdef DF_CBLAS
     const bool x_by_rows = x_column == 1 && x_row >= inner, x_by_columns = x_row == 1 && x_column >= rows;
     const bool y_by_rows = y_column == 1 && y_row >= columns, y_by_columns = y_row == 1 && y_column >= inner;
@@ -51,6 +67,12 @@ static void {name}(int64_t rows, int64_t columns, int64_t inner, const {c} *x, i
         return;
     }}
 #endif
+"""
+
+
+def _loops_over_tiles(name: str, c: str, columns: int) -> str:
+    """Loops over blocks of columns and of the inner axis, which compute and store a tile for each 6 rows."""
+    return f"""\
     enum {{ DEPTH = 256 }};
     {c} panel[DEPTH * {columns}];
     for (int64_t column = 0; column < columns; column += {columns}) {{
@@ -86,9 +108,7 @@ static void {name}(int64_t rows, int64_t columns, int64_t inner, const {c} *x, i
             }}
         }}
     }}
-}}
 """
-    return name, text
 
 
 def scatter(element: DType, index: DType, depth: int, join: str, support: CSupport) -> tuple[str, str]:
