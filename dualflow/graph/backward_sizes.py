@@ -30,36 +30,38 @@ class BackwardSizes(NamedTuple):
     bindings: tuple[Node, ...]
 
 
-def size_nodes(joint: Graph, inputs: int, ahead: set[Node]) -> SizeNodes:
+def size_nodes(joint: Graph, inputs: int, forward_nodes: set[Node]) -> SizeNodes:
     """The nodes of ``joint`` that bind or compare sizes.
 
-    The forward graph has those that come before the last of its other nodes (``ahead``), or before the first
-    node that depends on an argument after the first ``inputs``, a cotangent.
+    The forward graph has those that come before the last of its other nodes, which are ``forward_nodes``, or
+    before the first node that depends on an argument after the first ``inputs``, a cotangent.
     """
-    border = max((i for i, node in enumerate(joint.nodes, start=1) if node in ahead), default=0)
+    forward_end = max((i for i, node in enumerate(joint.nodes, start=1) if node in forward_nodes), default=0)
     reached = set(joint.arguments[inputs:])
     parts: tuple[list[Node], list[Node]] = ([], [])
     is_gradient = False
     for i, node in enumerate(joint.nodes):
         is_gradient = is_gradient or not reached.isdisjoint(node.inputs)
         if binds_or_checks_size(node):
-            parts[is_gradient and i >= border].append(node)
+            parts[is_gradient and i >= forward_end].append(node)
     return SizeNodes(tuple(parts[0]), tuple(parts[1]))
 
 
-def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node], forward: Sequence[Node]) -> list[Node]:
+def nodes_that_bind_sizes(
+    joint: Graph, inputs: int, forward_nodes: set[Node], forward_sizes: Sequence[Node]
+) -> list[Node]:
     """Branches and loops that bind size variables which other nodes of the forward graph read.
 
-    The nodes of the forward graph are ``ahead``, and ``forward`` (of :func:`size_nodes`), which may read the
-    size of a loop's result without its elements. The branches and loops returned are not in ``ahead``, and
-    read none of the arguments after the first ``inputs``.
+    The nodes of the forward graph are ``forward_nodes``, and ``forward_sizes`` (of :func:`size_nodes`), which
+    may read the size of a loop's result without its elements. The branches and loops returned are not in
+    ``forward_nodes``, and read none of the arguments after the first ``inputs``.
 
     Raises:
         UndecidedSize: no such node binds one of the variables.
     """
-    if not forward:
+    if not forward_sizes:
         return []
-    bound, read = bound_and_read_sizes([*forward, *ahead], joint.arguments[:inputs])
+    bound, read = bound_and_read_sizes([*forward_nodes, *forward_sizes], joint.arguments[:inputs])
     if read <= bound:
         return []
     reached = set(joint.arguments[inputs:])
@@ -67,7 +69,9 @@ def nodes_that_bind_sizes(joint: Graph, inputs: int, ahead: set[Node], forward: 
     for node in joint.nodes:
         if not reached.isdisjoint(node.inputs):
             reached.update(node.outputs)
-        elif node.bodies and node not in ahead and bound_and_read_sizes([node], ())[0] & (read - bound):
+        elif (
+            node.bodies and node not in forward_nodes and bound_and_read_sizes([node], ())[0] & (read - bound)
+        ):
             binding.append(node)
     if not binding:
         raise UndecidedSize("the forward graph reads a size that only its gradient computes")

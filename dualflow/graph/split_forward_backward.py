@@ -8,6 +8,7 @@ from typing import Final
 
 from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.backward_sizes import (
+    SizeNodes,
     backward_sizes,
     late_bindings,
     nodes_that_bind_sizes,
@@ -74,68 +75,115 @@ def split_forward_backward(
         UndecidedSize: the backward graph reads a size of which none of its arguments is.
     """
     active = nodes_with_effects(joint)
-    first, last = active[:effects], active[effects:]
-    results = [*joint.outputs[:outputs], *(u.value for u in joint.updates)]
-    ahead, _ = ancestors(results, (), first)
-    sizes = size_nodes(joint, inputs, ahead)
-    while more := nodes_that_bind_sizes(joint, inputs, ahead, sizes.forward):
-        first = [*first, *more]
-        ahead, _ = ancestors(results, (), first)
-        sizes = size_nodes(joint, inputs, ahead)
-    gradients = joint.outputs[outputs:]
-    stored = ahead - _recomputed(joint, ahead, kept_inputs)
-    first, last = [*first, *sizes.forward], [*last, *sizes.backward]
-    while True:
-        read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
-        backward_inputs = [v for v in joint.arguments if v in read]
-        saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
-        needed, _ = ancestors(gradients, [*backward_inputs, *saved], last)
-        late = late_bindings([*backward_inputs, *saved], needed, sizes.forward)
-        if not late:
-            break
-        last = [*last, *late]
-    bindings: tuple[Node, ...] = ()
-    if sizes.forward:
-        binding = backward_sizes(joint, [*backward_inputs, *saved], needed, sizes.forward)
-        backward_inputs, bindings = [*binding.inputs, *backward_inputs], binding.bindings
-    output_index = {v: i for i, v in reversed(list(enumerate(joint.outputs[:outputs])))}
-    residuals = [v for v in saved if v not in output_index]
-    residual_of = {v: i for i, v in enumerate(residuals)}
-    input_index = {v: i for i, v in enumerate(joint.arguments)}
-    sources: list[Source] = [(SourceKind.INPUT, input_index[v]) for v in backward_inputs]
-    sources += [
-        (SourceKind.OUTPUT, output_index[v]) if v in output_index else (SourceKind.RESIDUAL, residual_of[v])
-        for v in saved
-    ]
+    results, gradients = joint.outputs[:outputs], joint.outputs[outputs:]
+    needed = [*results, *(u.value for u in joint.updates)]
+    forward_nodes, forward_effects, sizes = _forward_nodes(joint, inputs, needed, active[:effects])
+    stored = forward_nodes - _recomputed(joint, forward_nodes, kept_inputs)
+    backward_effects = [*active[effects:], *sizes.backward]
+    backward = _backward_graph(joint, gradients, stored, backward_effects, sizes.forward)
+    residuals = [v for v in backward.saved if v not in set(results)]
     forward = extract(
         joint,
         joint.arguments[:inputs],
-        [*joint.outputs[:outputs], *residuals],
+        [*results, *residuals],
         updates=joint.updates,
-        effects=first,
+        effects=[*forward_effects, *sizes.forward],
     )
-    backward = extract(
-        joint, [*backward_inputs, *saved], gradients, name=f"{joint.name}_backward", effects=last
-    )
-    backward = replace(backward, nodes=(*bindings, *backward.nodes))
-    return ForwardBackwardGraphs(forward, backward, tuple(sources))
+    source_of = _source_of_values(joint, results, residuals)
+    sources = [source_of[v] for v in (*backward.inputs, *backward.saved)]
+    return ForwardBackwardGraphs(forward, backward.graph, tuple(sources))
 
 
-def _recomputed(joint: Graph, ahead: set[Node], kept_inputs: Sequence[Value]) -> set[Node]:
-    """The nodes of the forward graph (``ahead``) that the backward graph recomputes."""
+def _forward_nodes(
+    joint: Graph, inputs: int, needed: Sequence[Value], effects: Sequence[Node]
+) -> tuple[set[Node], list[Node], SizeNodes]:
+    """The nodes of the forward graph, those that have an effect or bind sizes, and the nodes of sizes.
+
+    The first set has the nodes on which the values ``needed`` and the effects depend. Branches and loops that
+    bind a size which these read are added to ``effects``.
+    """
+    effects = list(effects)
+    nodes, _ = ancestors(needed, (), effects)
+    sizes = size_nodes(joint, inputs, nodes)
+    while binding := nodes_that_bind_sizes(joint, inputs, nodes, sizes.forward):
+        effects += binding
+        nodes, _ = ancestors(needed, (), effects)
+        sizes = size_nodes(joint, inputs, nodes)
+    return nodes, effects, sizes
+
+
+class _BackwardGraph(NamedTuple):
+    """The backward graph, and the values of the joint graph that are its arguments.
+
+    Attributes:
+        graph: its arguments are ``inputs``, then ``saved``.
+        inputs: arguments of the joint graph.
+        saved: values that the forward graph computes.
+    """
+
+    graph: Graph
+    inputs: list[Value]
+    saved: list[Value]
+
+
+def _backward_graph(
+    joint: Graph,
+    gradients: Sequence[Value],
+    stored: set[Node],
+    effects: Sequence[Node],
+    forward_sizes: Sequence[Node],
+) -> _BackwardGraph:
+    """The graph that computes ``gradients`` and ``effects``, from results of the nodes ``stored``.
+
+    It binds the size variables that it reads; the forward graph binds them by ``forward_sizes``.
+    """
+    effects = list(effects)
+    while True:
+        read = _read([*gradients, *(v for n in effects for v in n.inputs)], stored)
+        inputs = [v for v in joint.arguments if v in read]
+        saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
+        nodes, _ = ancestors(gradients, [*inputs, *saved], effects)
+        late = late_bindings([*inputs, *saved], nodes, forward_sizes)
+        if not late:
+            break
+        effects += late
+    bindings: tuple[Node, ...] = ()
+    if forward_sizes:
+        binding = backward_sizes(joint, [*inputs, *saved], nodes, forward_sizes)
+        inputs, bindings = [*binding.inputs, *inputs], binding.bindings
+    graph = extract(joint, [*inputs, *saved], gradients, name=f"{joint.name}_backward", effects=effects)
+    return _BackwardGraph(replace(graph, nodes=(*bindings, *graph.nodes)), inputs, saved)
+
+
+def _source_of_values(
+    joint: Graph, results: Sequence[Value], residuals: Sequence[Value]
+) -> dict[Value, Source]:
+    """The source of each value that the backward graph may read; the first one of an output that repeats."""
+    outputs = {v: (SourceKind.OUTPUT, i) for i, v in reversed(list(enumerate(results)))}
+    extra_outputs = {v: (SourceKind.RESIDUAL, i) for i, v in enumerate(residuals)}
+    inputs = {v: (SourceKind.INPUT, i) for i, v in enumerate(joint.arguments)}
+    return {**outputs, **extra_outputs, **inputs}
+
+
+def _recomputed(joint: Graph, forward_nodes: set[Node], kept_inputs: Sequence[Value]) -> set[Node]:
+    """The nodes of the forward graph that the backward graph recomputes."""
     kept_values = set(kept_inputs)
     recomputed = {
-        n for n in ahead if n.effect in _REPEATABLE and not all(v.spec.shape.is_static for v in n.outputs)
+        n
+        for n in forward_nodes
+        if n.effect in _REPEATABLE and not all(v.spec.shape.is_static for v in n.outputs)
     }
     for node in joint.nodes if kept_inputs else ():
-        if node in ahead and node.inputs and kept_values.issuperset(node.inputs) and node.effect is None:
+        if node not in forward_nodes or not node.inputs or node.effect is not None:
+            continue
+        if kept_values.issuperset(node.inputs):
             kept_values.update(node.outputs)
             recomputed.add(node)
     return recomputed
 
 
-def _read(values: Sequence[Value], ahead: set[Node]) -> set[Value]:
-    """The inputs and residuals that the backward graph reads to compute ``values``."""
+def _read(values: Sequence[Value], stored: set[Node]) -> set[Value]:
+    """The arguments, and results of the nodes ``stored``, that the backward graph reads for ``values``."""
     read: set[Value] = set()
     visited: set[Value] = set()
     pending = list(values)
@@ -145,7 +193,7 @@ def _read(values: Sequence[Value], ahead: set[Node]) -> set[Value]:
             continue
         visited.add(value)
         node = value.node
-        if node is None or (node in ahead and not _is_free(node)):
+        if node is None or (node in stored and not _is_free(node)):
             read.add(value)
         else:
             pending += node.inputs
