@@ -296,6 +296,54 @@ def _stacked_residuals(
     return dict(zip([*stacked, *residuals], results[carried:], strict=True))
 
 
+class _BackwardInputs(NamedTuple):
+    """The inputs of a backward loop, and which of them the backward graph reads.
+
+    Attributes:
+        carry: the cotangents of the carried values, then zeros, to which those of invariants are added.
+        scanned: the cotangents of stacked outputs, stacked residuals, and scanned inputs of the loop.
+        invariants: inputs of the loop that are equal in all iterations.
+        positions: the position, among all of these, of each argument of the backward graph.
+    """
+
+    carry: Tensors
+    scanned: Tensors
+    invariants: Tensors
+    positions: list[int]
+
+
+def _backward_inputs(
+    active: _ActiveLoop,
+    graphs: ForwardBackwardGraphs,
+    stacks: dict[Source, Any],
+    gs: Sequence[Any],
+    out: Any,
+) -> _BackwardInputs:
+    loop, inputs = active.loop, active.inputs
+    count, carried = len(loop.body.inputs), len(active.carried)
+    results = out if isinstance(out, tuple) else (out,)
+    carry = [gs[i] if gs[i] is not None else zeros_like(results[i]) for i in active.carried]
+    carry += [zeros_like(inputs[i]) for i in active.invariants]
+    scanned = [gs[i] for i in active.targets[carried:]]
+    invariants: Tensors = []
+    fields: list[tuple[str, int]] = []  # the field and the index of each argument of the backward graph
+    for source in graphs.sources:
+        kind, i = source
+        if source in stacks or (kind is SourceKind.INPUT and loop.carried <= i < loop.end):
+            fields.append(("scanned", len(scanned)))
+            scanned.append(stacks[source] if source in stacks else inputs[i])
+        elif i >= count:  # the cotangent of a target
+            i -= count
+            fields.append(("carry", i) if i < carried else ("scanned", i - carried))
+        else:
+            fields.append(("invariants", len(invariants)))
+            invariants.append(inputs[i])
+    if loop.iterations is None and not scanned:  # a scanned input has the number of iterations
+        scanned.append(inputs[loop.carried] if loop.scanned else next(iter(stacks.values())))
+    starts = {"carry": 0, "scanned": len(carry), "invariants": len(carry) + len(scanned)}
+    return _BackwardInputs(carry, scanned, invariants, [starts[field] + i for field, i in fields])
+
+
 def _backward_loop(
     active: _ActiveLoop,
     graphs: ForwardBackwardGraphs,
@@ -304,50 +352,24 @@ def _backward_loop(
     out: Any,
 ) -> Tensors:
     """The cotangents of the carried values, invariants and scanned inputs, from the stacked residuals."""
-    loop, inputs = active.loop, active.inputs
-    count, carried, sums = len(loop.body.inputs), len(active.carried), len(active.invariants)
-    results = out if isinstance(out, tuple) else (out,)
-    carry = [gs[i] if gs[i] is not None else zeros_like(results[i]) for i in active.carried]
-    carry += [zeros_like(inputs[i]) for i in active.invariants]
-    scanned = [gs[i] for i in active.targets[carried:]]
-    invariants: Tensors = []
-    sources: list[tuple[str, int]] = []  # of each argument of the backward graph
-    for source in graphs.sources:
-        kind, i = source
-        if source in stacks or (kind is SourceKind.INPUT and loop.carried <= i < loop.end):
-            sources.append(("scanned", len(scanned)))
-            scanned.append(stacks[source] if source in stacks else inputs[i])
-        elif i >= count:
-            i -= count
-            sources.append(("carry", i) if i < carried else ("scanned", i - carried))
-        else:
-            sources.append(("invariants", len(invariants)))
-            invariants.append(inputs[i])
-    if loop.iterations is None and not scanned:
-        scanned.append(inputs[loop.carried] if loop.scanned else next(iter(stacks.values())))
+    loop, carried, sums = active.loop, len(active.carried), len(active.invariants)
+    carry, scanned, invariants, positions = _backward_inputs(active, graphs, stacks, gs, out)
 
     def iteration(*tensors: Any) -> Tensors:
-        tables = {
-            "carry": tensors[: carried + sums],
-            "scanned": tensors[carried + sums : carried + sums + len(scanned)],
-            "invariants": tensors[carried + sums + len(scanned) :],
-        }
-        cotangents = replay(graphs.backward, [tables[kind][i] for kind, i in sources])
+        cotangents = replay(graphs.backward, [tensors[i] for i in positions])
         end = len(cotangents) - sums
-        totals = [a + b for a, b in zip(tables["carry"][carried:], cotangents[end:], strict=True)]
+        totals = [a + b for a, b in zip(tensors[carried : len(carry)], cotangents[end:], strict=True)]
         return [*cotangents[:carried], *totals, *cotangents[carried:end]]
 
-    carried_specs = [
-        loop.body.inputs[i].spec for i in active.carried
-    ]  # sizes that iterations change are dynamic
     specs = [
-        *carried_specs,
+        *[loop.body.inputs[i].spec for i in active.carried],  # sizes that iterations change are dynamic
         *map(_spec, carry[carried:]),
         *map(_row_spec, scanned),
         *map(_spec, invariants),
     ]
-    body = traced(iteration, specs)
-    backward = LoopSpec(body, len(carry), len(scanned), loop.iterations, reverse=not loop.reverse)
+    backward = LoopSpec(
+        traced(iteration, specs), len(carry), len(scanned), loop.iterations, reverse=not loop.reverse
+    )
     return run_loop(backward, [*carry, *scanned, *invariants])
 
 
