@@ -91,14 +91,15 @@ def _without(spec: TensorSpec, variables: set[SizeVariable]) -> TensorSpec:
 
 def reason_not_native(node: Node) -> str | None:
     """The reason why a conditional or loop can't run natively; None if it can."""
-    inner = next((n for body in bodies(node) for n in body.nodes if _is_host(n)), None)
-    if inner is None:
-        return None
-    reason = reason_not_native(inner) if is_control(inner) else None
-    kind = inner.op.kind
-    return (
-        reason or f"it runs {inner.op.name}: {kind.reason if isinstance(kind, Opaque) else 'no native code'}"
-    )
+    pending = [node]
+    while pending:
+        inner = pending.pop()
+        if is_control(inner):
+            pending += reversed([n for body in bodies(inner) for n in body.nodes])
+        elif _is_host(inner):
+            kind = inner.op.kind
+            return f"it runs {inner.op.name}: {kind.reason if isinstance(kind, Opaque) else 'no native code'}"
+    return None
 
 
 def _is_host(node: Node) -> bool:
