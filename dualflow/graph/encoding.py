@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import marshal
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import BodySpec, Graph, Node, Value
+from dualflow.graph.nested_bodies import innermost_first
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, GUARD_SIZES, REQUIRE_SIZE, WITH_SHAPE
 from dualflow.ops.attribute_values import TEXT_OPS, syntax_of
 from dualflow.ops.operand_attributes import OperandForm, operand_form
@@ -76,7 +77,10 @@ def encoded_graph(graph: Graph) -> bytes:
     (True, False)
     """
     sources = {id(c.source): i for i, c in enumerate(graph.captures)}
-    encoder = _Encoder(sources, _size_numbers(graph))
+    graphs = innermost_first(graph)
+    encoder = _Encoder(sources, _size_numbers(graphs))
+    for body in graphs[:-1]:
+        encoder.body(body)
     return marshal.dumps(encoder.graph(graph), _FORMAT)
 
 
@@ -107,6 +111,14 @@ class _Encoder:
         self._variables: dict[int, int] = {}
         self._specs: dict[int, tuple[TensorSpec, Any]] = {}
         self._factors: dict[SizeFactor, Any] = {}
+        self._bodies: dict[Graph, tuple[str, bytes]] = {}
+
+    def body(self, graph: Graph) -> tuple[str, bytes]:
+        """The encoding of a body in a node: a digest, computed once."""
+        cached = self._bodies.get(graph)
+        if cached is None:
+            cached = self._bodies[graph] = "graph", digest(marshal.dumps(self.graph(graph), _FORMAT))
+        return cached
 
     def graph(self, graph: Graph) -> tuple[Any, ...]:
         """The encoding of a graph, or of a body."""
@@ -246,30 +258,27 @@ _BY_TYPE: Final[dict[type, Callable[[_Encoder, Any], Any]]] = {
     Shape: _shape,
     TensorSpec: lambda encoder, x: ("spec", encoder._spec(x), x.name),
     np.ndarray: _array,
-    Graph: lambda encoder, x: ("graph", digest(marshal.dumps(encoder.graph(x), _FORMAT))),
+    Graph: _Encoder.body,
     LoopSpec: _Encoder.loop,
     SymInt: _Encoder.size,
 }
 
 
-def _size_numbers(graph: Graph) -> dict[str, int]:
-    """A number for each size variable in ``graph``, in the order in which passes sort them."""
+def _size_numbers(graphs: Iterable[Graph]) -> dict[str, int]:
+    """A number for each size variable in ``graphs``, in the order in which passes sort them."""
     variables: set[SizeVariable] = set()
-    _collect_sizes(graph, variables)
+    for graph in graphs:
+        _collect_sizes(graph, variables)
     return {variable.name: i for i, variable in enumerate(sorted(variables))}
 
 
 def _collect_sizes(graph: Graph, variables: set[SizeVariable]) -> None:
+    """Add the size variables of specs and attributes, without those of bodies."""
     specs = {id(v.spec): v.spec for node in graph.nodes for v in node.outputs}
     specs |= {id(v.spec): v.spec for v in graph.inputs}
     for spec in specs.values():
         variables.update(size_variables(spec.shape))
     for node in graph.nodes:
         for value in node.attrs.values():
-            if isinstance(value, Graph):
-                _collect_sizes(value, variables)
-            elif isinstance(value, BodySpec):
-                for _, body in value.bodies:
-                    _collect_sizes(body, variables)
-            else:
+            if not isinstance(value, Graph | BodySpec):
                 variables.update(size_variables(value))

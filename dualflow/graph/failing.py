@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from dualflow.graph.fused import body_of
-from dualflow.graph.ir import Graph, Node, once_per_graph
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
+from dualflow.graph.nested_bodies import computed_from_bodies
 from dualflow.graph.scalar_functions import function_of
 from dualflow.graph.scalars import bodies
 from dualflow.ops.op_kinds import Cond, CopyPieces, Elementwise, Literal, MatMul, Reduce, SizeVector, View
@@ -38,7 +39,7 @@ def may_fail(node: Node) -> bool:
     return not isinstance(kind, _MACHINE_CODE) or not _in_machine_code(node)
 
 
-@once_per_graph
+@computed_from_bodies
 def _graph_may_fail(graph: Graph) -> bool:
     return any(map(may_fail, graph.nodes))
 

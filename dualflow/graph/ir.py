@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
 from typing import Any, Final, TypeVar
 
 from dualflow.core.errors import InternalError
@@ -207,7 +206,7 @@ class Graph:
     """A traced computation. See the module's first lines for its parts.
 
     Attributes:
-        facts: the results of functions that are computed once per graph; see :func:`once_per_graph`.
+        facts: the results of functions that are computed once per graph, since a graph doesn't change.
     """
 
     name: str
@@ -327,26 +326,11 @@ class Graph:
         return SVG.value(self)
 
 
-def once_per_graph(compute: Callable[[Graph], T]) -> Callable[[Graph], T]:
-    """``compute``, whose result is computed once for each graph, since a graph doesn't change.
-
-    A function of a graph with bodies is computed from those of the bodies, so that no pass over the bodies
-    walks the innermost one for each graph around it.
-    """
-
-    @wraps(compute)
-    def computed(graph: Graph) -> T:
-        if computed not in graph.facts:
-            graph.facts[computed] = compute(graph)
-        result: T = graph.facts[computed]
-        return result
-
-    return computed
-
-
-@once_per_graph
 def _ops(graph: Graph) -> frozenset[Op]:
-    return frozenset([node.op for node in graph.nodes])
+    if _ops not in graph.facts:
+        graph.facts[_ops] = frozenset([node.op for node in graph.nodes])
+    ops: frozenset[Op] = graph.facts[_ops]
+    return ops
 
 
 TEXT: Final[Slot[Callable[[Graph], str]]] = Slot("the text of graphs", unfilled("the text of graphs"))

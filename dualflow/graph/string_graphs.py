@@ -6,6 +6,7 @@ from typing import Final
 
 from dualflow.core.dtypes import uncommon_in_use
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.nested_bodies import computed_from_bodies
 
 REASON: Final = "strings are Python's objects, which machine code does not read"
 
@@ -25,6 +26,7 @@ def _has_string(node: Node) -> bool:
     return any(spec.dtype.is_string for spec in specs) or any(_contains_strings(b) for _, b in node.bodies)
 
 
+@computed_from_bodies
 def _contains_strings(graph: Graph) -> bool:
     if any(v.spec.dtype.is_string for v in graph.inputs):
         return True

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, walk_nodes
-from dualflow.graph.passes.over_bodies import map_bodies
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.rewrite import Expansion, expand, rebuild, removal, replaced_by
 from dualflow.graph.scalars import bodies
 from dualflow.ops.attribute_values import in_text
@@ -65,9 +65,9 @@ def nodes_with_effects(nodes: Iterable[Node]) -> list[Node]:
     return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
 
 
+@inside_out
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without assignment nodes, in bodies too."""
-    graph = map_bodies(graph, drop_assignments)
     if ASSIGNMENT not in graph.ops:
         return graph
     return rebuild(graph, lambda _, node: removal(node), ops={ASSIGNMENT})
@@ -86,7 +86,7 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
         specs = [v.spec for v in node.outputs]
         return replaced_by(node.like(node.op, node.inputs, {**node.attrs, **attrs}, specs))
 
-    return expand(map_bodies(graph, lambda body: with_variables(body, others)), changed)
+    return inside_out(lambda body: expand(body, changed))(graph)
 
 
 def assigns_before_failure(graph: Graph) -> bool:

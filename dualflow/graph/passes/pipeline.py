@@ -37,7 +37,7 @@ from dualflow.graph.passes.loop_products import batch_products
 from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.native_collectives import run_collectives_natively
-from dualflow.graph.passes.over_bodies import map_bodies
+from dualflow.graph.passes.over_bodies import map_bodies, outside_in
 from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.placement import place_on_host, without_placement
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
@@ -310,7 +310,14 @@ def _with_optimised_bodies(graph: Graph, options: CompileOptions, passes: Sequen
     if not _has_control(graph):
         return graph
     unchecked = replace(options, checking=False)  # bodies are verified under the guards of the graph
-    return map_bodies(graph, lambda body: optimise(body, unchecked, passes=passes))
+    steps = [step.function for step in passes if step.applies(options.capabilities)]
+
+    def after_steps(body: Graph) -> Graph:
+        for function in steps:
+            body = function(body, unchecked)
+        return body
+
+    return map_bodies(graph, outside_in(after_steps))
 
 
 def before_fusion(graph: Graph, options: CompileOptions) -> list[Graph]:

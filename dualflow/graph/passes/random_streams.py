@@ -6,7 +6,7 @@ from typing import Any
 
 from dualflow.core.dispatch import Engine
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes.over_bodies import map_bodies
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.rewrite import Expansion, expand, replaced_by
 from dualflow.ops.record import Effect
 
@@ -24,4 +24,4 @@ def with_streams_of(graph: Graph, engine: Engine) -> Graph:
         attrs = {**node.attrs, "generator": own}
         return replaced_by(node.like(node.op, node.inputs, attrs, node.specs))
 
-    return expand(map_bodies(graph, lambda body: with_streams_of(body, engine)), copied)
+    return inside_out(lambda body: expand(body, copied))(graph)
