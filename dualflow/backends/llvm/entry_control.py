@@ -16,7 +16,9 @@ from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.steps import IntervalKind, StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
+from dualflow.core import trampoline
 from dualflow.core.locks import imported
+from dualflow.core.trampoline import Calls
 from dualflow.graph.control_ops import memory_message
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_order import fails
@@ -141,28 +143,30 @@ class _EntryEmitter:
 
     def run(self, program: Sequence[Statement]) -> None:
         """Emit statements in order; after a failed check the following ones don't run."""
+        trampoline.run(self._emit(program))
+
+    def _emit(self, program: Sequence[Statement]) -> Calls:
         parts = self._parts(program)
         if len(parts) == 1:
-            self._run_part(program)
-        else:
-            self._in_order(parts, self._call_part)
+            return self._run_part(program)
+        return self._in_order(parts, self._call_part)
 
-    def _call_part(self, part: Sequence[Statement]) -> None:
+    def _call_part(self, part: Sequence[Statement]) -> Calls:
         """Emit statements as a function of their own, and its call."""
         memory = self.iterations, self.capacity
         with self.entry.part([pointer for pointer in memory if pointer is not None]) as pointers:
             if pointers:
                 self.iterations, self.capacity = pointers
-            self._run_part(part)
+            yield from self._run_part(part)
         self.iterations, self.capacity = memory
 
-    def _run_part(self, part: Sequence[Statement]) -> None:
+    def _run_part(self, part: Sequence[Statement]) -> Calls:
         """Emit statements in order."""
-        self._in_order([(statement,) for statement in part], self._run_statement)
+        return self._in_order([(statement,) for statement in part], self._run_statement)
 
     def _in_order(
-        self, groups: Sequence[Sequence[Statement]], emit: Callable[[Sequence[Statement]], None]
-    ) -> None:
+        self, groups: Sequence[Sequence[Statement]], emit: Callable[[Sequence[Statement]], Calls]
+    ) -> Calls:
         """Emit groups of statements in order.
 
         A kernel whose check fails continues to its end. So before the first group that writes to a variable
@@ -177,7 +181,7 @@ class _EntryEmitter:
                     self._stop_if_failed(groups[i:], open_blocks)
                     may_have_failed = False
                 conditions = self.conditions
-                emit(group)
+                yield from emit(group)
                 if self.conditions > conditions:
                     open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
                     may_have_failed = False
@@ -198,11 +202,11 @@ class _EntryEmitter:
 
     def _length(self, statement: Statement) -> int:
         """The number of statements in ``statement``, up to the length of a function."""
-        length = self._lengths.get(id(statement))
-        if length is None:
-            length = 1 + sum(self._length(inner) for body in bodies(statement) for inner in body)
-            length = self._lengths[id(statement)] = min(length, MAX_LENGTH)
-        return length
+        if id(statement) not in self._lengths:
+            for inner in reversed([*walk_program([statement])]):  # what is inside a statement follows it
+                length = 1 + sum(self._lengths[id(s)] for body in bodies(inner) for s in body)
+                self._lengths[id(inner)] = min(length, MAX_LENGTH)
+        return self._lengths[id(statement)]
 
     def _stop_if_failed(self, following: Sequence[Sequence[Statement]], open_blocks: ExitStack) -> None:
         """Emit a check of the status, so that the ``following`` groups don't run after a failure.
@@ -215,14 +219,13 @@ class _EntryEmitter:
         else:
             open_blocks.enter_context(self.entry.builder.if_then(self._ok()))
 
-    def _run_statement(self, group: Sequence[Statement]) -> None:
+    def _run_statement(self, group: Sequence[Statement]) -> Calls:
         """Emit a group of one statement, within the bounds of its memory."""
         (statement,) = group
         self._begin(statement)
         if self.entry.unit.plan.has_dynamic_sizes:
-            self._write_sized(statement)
-        else:
-            self._write_in_bounds(statement)
+            return self._write_sized(statement)
+        return self._write_in_bounds(statement)
 
     def _begin(self, statement: Statement) -> None:
         """Record the node of ``statement`` for steps; in the checked mode, also for other statements."""
@@ -231,7 +234,7 @@ class _EntryEmitter:
         if unit.scratch.checked is not None and (unit.plan.has_dynamic_sizes or not _is_step(statement)):
             self.entry.step(StepKind.NOTE)
 
-    def _write_sized(self, statement: Statement) -> None:
+    def _write_sized(self, statement: Statement) -> Calls:
         """Emit a statement that may depend on dynamic sizes, after a check of the status.
 
         Memory for its outputs is allocated first, except for rows of stacks.
@@ -249,9 +252,9 @@ class _EntryEmitter:
             undecided = self.entry.unit.memory_bounds.undecided(statement)
             if_allocated = self.entry.builder.if_then(self._ok()) if buffers or shapes else nullcontext()
             with if_allocated, self.entry.guarded(undecided, statement.node):
-                self._write(statement)
+                yield from self._write(statement)
 
-    def _write_in_bounds(self, statement: Statement) -> None:
+    def _write_in_bounds(self, statement: Statement) -> Calls:
         """Emit a statement and the checks of its memory bounds, which depend on symbolic sizes.
 
         What it accesses is compared with its buffers before the program runs; in a body, before it runs.
@@ -259,9 +262,9 @@ class _EntryEmitter:
         unit = self.entry.unit
         in_body = unit.parent is not None and unit.plan.argument_sizes
         with self.entry.guarded(unit.memory_bounds.undecided(statement) if in_body else (), statement.node):
-            self._write(statement)
+            yield from self._write(statement)
 
-    def _write(self, statement: Statement) -> None:
+    def _write(self, statement: Statement) -> Calls:
         match statement:
             case LaunchNest():
                 self.entry.launch(statement)
@@ -279,7 +282,7 @@ class _EntryEmitter:
             case RequireCondition():
                 self._require(statement)
             case ChooseBranch() | RunLoop():
-                self._control(statement)
+                yield from self._control(statement)
             case RunTasks():
                 imported("dualflow.backends.llvm.task_calls").write_tasks(
                     self.entry, statement, emit_statements=_run_task, loops=self.iterations is not None
@@ -287,14 +290,14 @@ class _EntryEmitter:
             case CallRoutine():
                 self._routine(statement)
 
-    def _control(self, statement: ChooseBranch | RunLoop) -> None:
+    def _control(self, statement: ChooseBranch | RunLoop) -> Calls:
         unit = self.entry.unit
         outer, unit.parent = unit.parent, statement.node
         with self.entry.interval(IntervalKind.CONTROL):
             if isinstance(statement, RunLoop):
-                self._loop(statement)
+                yield from self._loop(statement)
             else:
-                self._choose(self._scalar(statement.number).cast(I64), statement.branches)
+                yield from self._choose(self._scalar(statement.number).cast(I64), statement.branches)
         unit.parent = outer
 
     def _routine(self, call: CallRoutine) -> None:
@@ -331,24 +334,17 @@ class _EntryEmitter:
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
             note_failure(b, entry.status, number)
 
-    def _choose(self, index: EmittedValue, branches: Sequence[Sequence[Statement]]) -> None:
+    def _choose(self, index: EmittedValue, branches: Sequence[Sequence[Statement]]) -> Calls:
         """Emit the branch number ``index``; the last one for any other number."""
-        first, *others = branches
-        if not others:
-            self.run(first)
-            return
+        with ExitStack() as open_blocks:
+            for branch in branches[:-1]:
+                otherwise = open_blocks.enter_context(self.entry.builder.two_sides(index.eq(0)))
+                yield self._emit(branch)
+                otherwise()
+                index = index - 1
+            yield self._emit(branches[-1])
 
-        def then() -> list[EmittedValue]:
-            self.run(first)
-            return []
-
-        def otherwise() -> list[EmittedValue]:
-            self._choose(index - 1, others)
-            return []
-
-        self.entry.builder.if_else(index.eq(0), then, otherwise)
-
-    def _loop(self, loop: RunLoop) -> None:
+    def _loop(self, loop: RunLoop) -> Calls:
         b, unit = self.entry.builder, self.entry.unit
         assert self.iterations is not None
         outer, self.outermost = self.outermost, self.outermost or loop.node
@@ -383,7 +379,7 @@ class _EntryEmitter:
                     row, count - 1 - iteration if loop.backwards and count is not None else iteration
                 )
             with self.entry.interval(IntervalKind.ITERATION):
-                self.run(loop.body)
+                yield self._emit(loop.body)
             self._swap_buffers(loop)
             with b.if_then((iteration & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1)):
                 poll_signals(unit.module, b, last, self.entry.status, stopped)

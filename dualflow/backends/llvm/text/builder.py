@@ -242,6 +242,24 @@ class Builder(Emitter):
         return [self.phi([(a, left_end), (b, right_end)]) for a, b in zip(left, right, strict=True)]
 
     @contextmanager
+    def two_sides(self, condition: EmittedValue) -> Iterator[Callable[[], None]]:
+        """A conditional without values: the block emits the side that runs if ``condition`` holds.
+
+        What it emits after a call of the function that it gets is the other side.
+        """
+        then, otherwise, after = self.new_block("then"), self.new_block("else"), self.new_block("after")
+        self.branch(condition, then, otherwise)
+        self.position(then)
+
+        def begin_otherwise() -> None:
+            self.jump(after)
+            self.position(otherwise)
+
+        yield begin_otherwise
+        self.jump(after)
+        self._resume(after)
+
+    @contextmanager
     def loop(
         self,
         start: EmittedValue | int,
