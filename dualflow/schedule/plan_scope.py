@@ -135,7 +135,10 @@ class PlanScope:
         self.allocations: dict[Value, Allocation] = {
             v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
         }
-        self.bodies = {s: _scopes(s.node, state) for s in self.steps if is_control(s.node)}
+        self.bodies: dict[StridedNode, list[PlanScope]] = {}
+        for step in self.steps:  # a loop, since a comprehension is a frame of Python for each nested body
+            if is_control(step.node):
+                self.bodies[step] = _scopes(step.node, state)
         self.counters = {s.node: state.loop() for s in self.bodies}
         state.loop_buffers += sum(map(loop_buffers, self.counters))
         self.block_offsets: dict[StridedNode, int] = {}
@@ -283,11 +286,14 @@ class PlanScope:
 
     def calls(self, layouts: ScopeLayouts) -> tuple[PlannedCall, ...]:
         """The steps, with the layouts of their operands and results."""
-        return tuple([self._call(step, layouts) for step in self.steps])
+        return self.planned(layouts).calls
 
     def planned(self, layouts: ScopeLayouts) -> PlannedBody:
         """The body of a conditional or loop."""
-        return PlannedBody(self.calls(layouts), tuple(map(layouts.layout_of, self.live_out)), self.regions)
+        calls = []
+        for step in self.steps:
+            calls.append(self._call(step, layouts))  # noqa: PERF401, a comprehension is one more frame
+        return PlannedBody(tuple(calls), tuple(map(layouts.layout_of, self.live_out)), self.regions)
 
     def _call(self, step: StridedNode, layouts: ScopeLayouts) -> PlannedCall:
         inputs = tuple(map(layouts.layout_of, step.inputs))
@@ -296,10 +302,10 @@ class PlanScope:
             return PlannedCall(step.node, inputs, outputs)
         base = layouts.base + self.block_offsets[step]
         if isinstance(step.node.op.kind, Cond):
-            blocks = [
-                b.planned(ScopeLayouts(layouts.starts, b.allocations, base, inputs[1:], outputs))
-                for b in self.bodies[step]
-            ]
+            blocks = []
+            for b in self.bodies[step]:
+                inner = ScopeLayouts(layouts.starts, b.allocations, base, inputs[1:], outputs)
+                blocks.append(b.planned(inner))
             return PlannedCall(step.node, inputs, outputs, tuple(blocks))
         return self._loop(step, layouts, base, inputs, outputs)
 
@@ -368,7 +374,10 @@ def _copies_of_initial_values(
 def _scopes(node: Node, state: PlanState) -> list[PlanScope]:
     """The scopes of the graphs inside a conditional or loop; loop-carried values are updated in place."""
     if isinstance(node.op.kind, Cond):
-        return [PlanScope(branch, state) for branch in branches_of(node)]
+        scopes = []
+        for branch in branches_of(node):
+            scopes.append(PlanScope(branch, state))  # noqa: PERF401, a comprehension is one more frame
+        return scopes
     loop = loop_of(node)
     body, test = loop.body, loop.condition
     growing = changing_positions(loop)

@@ -137,12 +137,12 @@ class PlannedCall(NamedTuple):
 
     def walk(self) -> Iterator[PlannedCall]:
         """The call, and those inside it."""
-        yield self
-        for call in (
-            *(self.iterations.start if self.iterations else ()),
-            *(c for b in self.blocks for c in b.calls),
-        ):
-            yield from call.walk()
+        pending = [self]
+        while pending:
+            call = pending.pop()
+            yield call
+            start = call.iterations.start if call.iterations else ()
+            pending += reversed([*start, *(c for b in call.blocks for c in b.calls)])
 
 
 def dynamic_buffers(

@@ -311,7 +311,9 @@ def _statements(
     calls: Iterable[PlannedCall], checked: set[Node], regions: Sequence[Region] = ()
 ) -> tuple[Statement, ...]:
     """The statements of calls; ``checked`` are the scatters whose indices have been checked."""
-    program = [_statement(call, checked) for call in calls]
+    program = []
+    for call in calls:
+        program.append(_statement(call, checked))  # noqa: PERF401, a comprehension is one more frame
     for region in reversed(regions):
         steps = region.steps
         program[steps.start : steps.stop] = [_tasks(program, region)]
@@ -351,8 +353,10 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.CONTROL if call.iterations is not None:
             return _loop(call, call.iterations, checked)
         case CallKind.CONTROL:
-            branches = tuple([_statements(b.calls, checked, b.regions) for b in call.blocks])
-            return ChooseBranch(node, inputs, outputs, (inputs[0], node.inputs[0]), branches)
+            branches = []
+            for block in call.blocks:
+                branches.append(_statements(block.calls, checked, block.regions))  # noqa: PERF401
+            return ChooseBranch(node, inputs, outputs, (inputs[0], node.inputs[0]), tuple(branches))
         case kind:
             return CallRoutine(node, inputs, outputs, kind)
 
