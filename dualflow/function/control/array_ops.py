@@ -198,6 +198,7 @@ _WITH_DYNAMIC_SIZE: Final = in_text(
         kernel=lambda rows: rows,
         kind=Decompose(lambda read, rows: rows),
         vjp=(lambda g, out, rows: reshape(g, rows.shape),),
+        strings=True,
     )
 )
 

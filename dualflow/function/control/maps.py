@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
-from dualflow.core.dtypes import as_dtype, int64
+from dualflow.core.dtypes import as_dtype, int32, int64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
-from dualflow.function.control.control_flow import without_gradient
+from dualflow.function.control.control_flow import while_loop, without_gradient
 from dualflow.function.control.postponed_calls import postponable
 from dualflow.function.control.scan_loop import Tensors, scan_loop
+from dualflow.function.control.tensor_array import TensorArray
+from dualflow.function.control.trace_bodies import inner_tracer
+from dualflow.function.tracing.tracer import tracing
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.checks import required
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.equal_sizes import with_rows_of
 from dualflow.ops.joining import concat, stack
+from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
 from dualflow.ops.shapes import size
@@ -50,10 +56,10 @@ def map_fn(
 
     Args:
         fn: a function of one slice, in the structure of ``elems``.
-        elems: a tensor or a structure of tensors with equal first sizes; eagerly also a RaggedTensor of
-            vectors, whose results are vectors of any length, the rows of a RaggedTensor.
+        elems: a tensor or a structure of tensors with equal first sizes, among which may be RaggedTensors.
         fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of the results of ``fn``, in their
-            structure; those of ``elems`` by default.
+            structure; those of ``elems`` by default. Without it, the results for a RaggedTensor of vectors
+            are vectors of any length.
         dtype: the older name of ``fn_output_signature``.
         back_prop: whether gradients flow through it.
 
@@ -61,21 +67,23 @@ def map_fn(
 
     Returns:
         Tensors in the structure of the results of ``fn``, whose first size is that of ``elems``. If that is
-        0, ``fn`` is traced for the shapes of its results, unless each has a TensorSpec.
+        0, ``fn`` is traced for the shapes of its results, unless each has a TensorSpec. The vectors for a
+        RaggedTensor without ``fn_output_signature`` are the rows of a RaggedTensor.
 
     Raises:
         InvalidArgumentError: a scalar among ``elems``, first sizes that differ, or a result of another
-            structure, dtype or shape than declared; a RaggedTensor in a traced function, with a signature, or
-            of more than one ragged axis.
+            structure, dtype or shape than declared; a RaggedTensor in a structure, or of more than two axes,
+            without ``fn_output_signature``.
 
     >>> import dualflow as df
     >>> df.map_fn(lambda row: row * row[0], df.constant([[1, 2], [3, 4]])).numpy().tolist()
     [[1, 2], [9, 12]]
     """
-    if isinstance(elems, RaggedRows):
-        return _map_vectors(fn, elems, fn_output_signature if dtype is None else dtype)
-    rows, structure, length = _rows(elems)
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if _has_ragged(elems):
+        mapped = _map_vectors(fn, elems) if signature is None else _map_ragged(fn, elems, signature)
+        return mapped if back_prop else without_gradient(mapped)
+    rows, structure, length = _rows(elems)
     if signature is None:
         declared, declared_structure = [TensorSpec.of(x.shape[1:], x.dtype) for x in rows], structure
         shaped = [False] * len(rows)
@@ -94,17 +102,66 @@ def map_fn(
     return stacked if back_prop else without_gradient(stacked)
 
 
-def _map_vectors(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
+def _is_ragged(x: Any) -> bool:
+    return isinstance(x, RaggedRows)
+
+
+def _has_ragged(elems: Any) -> bool:
+    return not _is_numbers(elems) and any(map(_is_ragged, flatten(elems, _is_ragged)[0]))
+
+
+def _map_ragged(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
+    """``map_fn`` for a structure with ragged tensors: ``fn`` gets the rows at their indices."""
+    flat, structure = flatten(elems, _is_ragged)
+
+    def of_rows(rows: Sequence[Any]) -> Any:
+        pairs = zip(flat, rows, strict=True)
+        return fn(unflatten(structure.unbatched(), [x[row] if _is_ragged(x) else row for x, row in pairs]))
+
+    rows = [count_up(_row_count(x)) if _is_ragged(x) else x for x in flat]
+    return map_fn(of_rows, rows, fn_output_signature=signature)
+
+
+def _row_count(x: Any) -> Any:
+    """The number of rows of a ragged tensor, an int if it is static."""
+    return cast(x.nrows(), int32) if x.shape[0] is None else x.shape[0]
+
+
+def _map_vectors(fn: Callable[[Any], Any], elems: Any) -> Any:
     """The vectors that ``fn`` returns for the rows of a RaggedTensor of vectors, as another one."""
-    if not dispatch.current().eager or signature is not None or len(elems.shape) != 2:
+    if not _is_ragged(elems) or len(elems.shape) != 2:
         raise InvalidArgumentError(
-            "map_fn takes a RaggedTensor of vectors eagerly and without a signature; in a function, use "
-            "df.ragged.map_flat_values, or x.to_tensor()."
+            "Without fn_output_signature, map_fn takes a RaggedTensor alone and of two axes; declare it."
         )
-    results = [convert_to_tensor(fn(elems[i])) for i in range(int(elems.nrows()))]
-    if not results:
-        return elems
-    return RaggedTensor.from_row_lengths(concat(results, 0), stack([size(x, int64) for x in results], 0))
+    if dispatch.current().eager:
+        results = [_vector(fn(elems[i])) for i in range(int(elems.nrows()))]
+        if not results:
+            return elems
+        return RaggedTensor.from_row_lengths(concat(results, 0), stack([size(x, int64) for x in results], 0))
+    tracer, count = inner_tracer("map_fn"), _row_count(elems)
+    with tracing(tracer):
+        dtype = _vector(fn(elems[count_up(1)[0]])).dtype
+
+    def step(i: Any, values: Any, lengths: Any) -> tuple[Any, Any, Any]:
+        vector = _vector(fn(elems[i]))
+        return i + 1, values.write(i, vector), lengths.write(i, size(vector, int64))
+
+    arrays = (
+        TensorArray(dtype, count, infer_shape=False, element_shape=Shape([None])),
+        TensorArray(int64, count, element_shape=[]),
+    )
+    _, values, lengths = while_loop(lambda i, *_: i < count, step, (0, *arrays))
+    return RaggedTensor.from_row_lengths(values.concat(), lengths.stack())
+
+
+def _vector(result: Any) -> Any:
+    tensor: Any = convert_to_tensor(result)
+    if len(tensor.shape) != 1:
+        raise InvalidArgumentError(
+            f"map_fn's function returned {tensor.spec}, not a vector, for a row of a RaggedTensor; declare "
+            "it with fn_output_signature."
+        )
+    return tensor
 
 
 def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:

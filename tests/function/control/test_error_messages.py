@@ -66,11 +66,17 @@ def read_twice():
 
 
 CASES = {
-    "a ragged tensor with a signature": (
-        lambda: df.map_fn(lambda x: x, df.ragged.constant([[1], []]), fn_output_signature=df.int32),
+    "a ragged tensor in a structure without a signature": (
+        lambda: df.map_fn(lambda x: x[0], (df.ragged.constant([[1], []]), V)),
         InvalidArgumentError,
-        "eagerly and without a signature",
-        "map_flat_values",
+        "a RaggedTensor alone and of two axes",
+        "Without fn_output_signature",
+    ),
+    "a scalar for a ragged row": (
+        lambda: df.map_fn(df.reduce_sum, df.ragged.constant([[1], []])),
+        InvalidArgumentError,
+        r"returned int32\[\], not a vector",
+        "fn_output_signature",
     ),
     # rows
     "rows of a scalar": (

@@ -302,8 +302,44 @@ def test_maps_nest(n):
     np.testing.assert_allclose(df.function(f)(x), np.cumprod(x.numpy(), 1), rtol=1e-12)
 
 
-def test_the_vectors_of_a_ragged_tensor_are_mapped_to_others_eagerly():
+RAGGED = df.ragged.constant([[1.0, 2.0], [], [3.0]])
+
+
+def doubled_rows(x):
+    return df.map_fn(lambda row: df.cast(df.concat([row, 2 * row], 0), df.float64), x)
+
+
+def test_the_vectors_of_a_ragged_tensor_are_mapped_to_others(mode):
+    f = mode(doubled_rows)
+    assert f(RAGGED).to_list() == [[1.0, 2.0, 2.0, 4.0], [], [3.0, 6.0]]
+    assert f(RAGGED).dtype is df.float64
+    assert mode(lambda x: df.map_fn(lambda row: row, x))(RAGGED[:0]).to_list() == []
+
+
+def test_the_strings_of_a_ragged_tensor_are_mapped(mode):
     words = df.ragged.constant([["a", "b", "a"], [], ["c"]])
-    assert df.map_fn(lambda row: df.unique(row).y, words).to_list() == [[b"a", b"b"], [], [b"c"]]
-    empty = words[:0]
-    assert df.map_fn(lambda row: row, empty).to_list() == []
+    f = mode(lambda x: df.map_fn(lambda row: df.unique(row).y, x))
+    assert f(words).to_list() == [[b"a", b"b"], [], [b"c"]]
+
+
+def test_a_signature_stacks_the_results_of_ragged_rows(mode):
+    def f(x, weights):
+        def row(pair):
+            return {"n": df.size(pair[0]), "sum": df.reduce_sum(pair[0]) * pair[1]}
+
+        return df.map_fn(row, (x, weights), fn_output_signature={"n": df.int32, "sum": df.TensorSpec([2])})
+
+    result = mode(f)(RAGGED, df.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    assert result["n"].numpy().tolist() == [2, 0, 1]
+    assert result["sum"].numpy().tolist() == [[3.0, 6.0], [0.0, 0.0], [15.0, 18.0]]
+
+
+@pytest.mark.parametrize("back_prop", [True, False])
+def test_gradients_flow_through_ragged_rows(mode, back_prop):
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x.values)
+            y = df.map_fn(lambda row: row * row, x, back_prop=back_prop).values
+        return tape.gradient(y, x.values, unconnected_gradients="zero")
+
+    assert mode(f)(RAGGED).numpy().tolist() == ([2.0, 4.0, 6.0] if back_prop else [0.0] * 3)
