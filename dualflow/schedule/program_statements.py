@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.control_spec import loop_of
@@ -256,6 +257,9 @@ Statement = (
     | RunTasks
 )
 
+_WITH_BODIES: Final = frozenset({ChooseBranch, RunLoop, RunTasks})
+"""The types of statements that contain others."""
+
 
 def statements(plan: Plan) -> tuple[Statement, ...]:
     """The statements of the program that runs ``plan``."""
@@ -271,6 +275,8 @@ def walk_program(program: Iterable[Statement]) -> Iterator[Statement]:
             pending.pop()
             continue
         yield statement
+        if type(statement) not in _WITH_BODIES:
+            continue
         pending += map(iter, reversed(bodies(statement)))
         if isinstance(statement, RunLoop):
             pending.append(iter(statement.start))

@@ -62,9 +62,10 @@ def called_routines(product: Multiply, threads: int) -> Iterator[IrSource]:
         tables = [products.split_parameters(threads)[shared.BatchField.TABLE :]]
     else:
         tables = [parameters for _, parameters in _own_gemm_calls(products, threads)]
+    gemm = products.gemm
     for table in tables:
-        yield from products.gemm.routines(table).values()
-    yield products.gemm.source()
+        yield from gemm.routines(table).values()
+    yield gemm.source()
 
 
 def _batch(product: Multiply) -> ProductBatch:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.interval_clock import IntervalClock
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
 
-_BY_SIZES: Final = (SymInt, SizeScalar)
+_BY_SIZES: Final = frozenset({SymInt, SizeScalar})
 """The types of parameters that a call computes from sizes."""
 
 
@@ -254,7 +254,7 @@ def _image(
         computes_sizes=plan.has_dynamic_sizes,
         sized_by_arguments=bool(plan.argument_sizes),
         parts=tuple(parts),
-        params=np.array([0 if isinstance(x, _BY_SIZES) else x for x in table.params], np.int64),
+        params=np.array([0 if type(x) in _BY_SIZES else x for x in table.params], np.int64),
         functions={index: source.name for index, source in table.functions.items()},
         arena_bytes=sized.arena_bytes,
         arena_param=sized.arena_param,

@@ -91,9 +91,10 @@ class SizeCode:
         """Compute all parameters of the table that depend on sizes, each expression once."""
         computed = [(i, size) for i, size in enumerate(self.table.params) if type(size) in _COMPUTED]
         for i, size in computed:
-            if isinstance(size, SizeScalar):
+            if not isinstance(size, SymInt):
+                assert isinstance(size, SizeScalar), "these are the types of computed parameters"
                 self._append(SizeOp.MULTIPLY_ADD, i, self._scalar(size), _ZERO, 1)
-            elif isinstance(size, SymInt):
+            else:
                 value = self._values.get(size)
                 if value is None:
                     self._values[size] = self._compute(size, i)

@@ -50,6 +50,8 @@ MAX_COPIED_MC = 256
 """The same if A is copied: the panel of B, A and its copy share a second-level cache."""
 MIN_THREAD_WORK = 2_400_000
 """The minimum work of a block for a thread, in multiply-adds times bytes of an element: about 5 us."""
+_WIDE, _WIDE_OF_FLOATS, _WIDE_OF_INTEGERS = Tile(4, 4), Tile(6, 2), Tile(4, 2)
+"""The widest tiles: of 32 registers, and of 16. A group of B of integers takes two registers."""
 NARROW = Tile(8, 1)
 """The tile for the last columns of a block, and for matrices of few columns."""
 DOTS = 4
@@ -132,8 +134,8 @@ class Gemm(NamedTuple):
     def wide(self) -> Tile:
         """The widest register tile: its sums, a row of B and an element of A fit the registers."""
         if self.bits > 256:
-            return Tile(4, 4)
-        return Tile(4, 2) if self.char == "i" else Tile(6, 2)  # a group of B takes two registers
+            return _WIDE
+        return _WIDE_OF_INTEGERS if self.char == "i" else _WIDE_OF_FLOATS
 
     @property
     def medium(self) -> Tile | None:
