@@ -226,7 +226,7 @@ class SymInt(_Size):
         try:
             return self._hash
         except AttributeError:
-            self._hash = hash(frozenset(self.terms.items()))
+            self._hash = hash(frozenset([(m, 3 * c) for m, c in self.terms.items()]))  # hash(-1) == hash(-2)
             return self._hash
 
     def __lt__(self, other: int) -> bool:

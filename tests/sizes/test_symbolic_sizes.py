@@ -20,6 +20,7 @@ from dualflow.sizes.size_functions import (
     substitute,
 )
 from dualflow.sizes.symbolic_sizes import (
+    SIZE_DECISIONS,
     SymInt,
     UndecidedSize,
     bind_sizes,
@@ -214,6 +215,23 @@ def test_an_operator_computes_the_result_of_two_operands_once(first, second):
     for apply in (operator.add, operator.sub, operator.mul, operator.floordiv):
         assert apply(x, y) is apply(x, y)
         assert apply(x, 3) is apply(x, 3)
+
+
+class _NoComparisons:
+    def equal(self, x: int, y: int) -> bool:
+        raise AssertionError(f"{x} == {y}")
+
+    less = equal
+
+
+def test_arithmetic_compares_no_sizes_of_a_call():
+    token = SIZE_DECISIONS.set(_NoComparisons())
+    try:
+        results = [M + (-N), M + (-2 * N), M * (N - 1), M * (N - 2)]
+    finally:
+        SIZE_DECISIONS.reset(token)
+    numbers = dict(zip([*size_variables(N), *size_variables(M)], (5, 7), strict=True))
+    assert [evaluate_size(x, numbers) for x in results] == [2, -3, 28, 21]
 
 
 def test_an_operator_refuses_numbers_that_equal_an_int_with_a_kept_result():
