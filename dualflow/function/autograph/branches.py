@@ -9,7 +9,7 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tree import LEAF, flatten, unflatten
+from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.autograph.assigned_variables import (
     UNRETURNED,
     AssignedNames,
@@ -33,7 +33,7 @@ from dualflow.function.autograph.merge_values import (
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
-from dualflow.function.control.element_shapes import shaped_as, takes_shape
+from dualflow.function.control.element_shapes import equal_arrays
 from dualflow.function.control.graph_exceptions import (
     BranchRaised,
     TracedBranch,
@@ -48,7 +48,7 @@ from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.control.trace_bodies import Body, inner_tracer, tracer_of
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
-from dualflow.function.tracing.tracer import Tracer
+from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.creation import convert_to_tensor
@@ -173,6 +173,12 @@ def _with_implied_values(condition: Any, main: Any, other: Any, tracers: Sequenc
     return implied(main, True, tracers[0]), implied(other, False, tracers[1])
 
 
+def _flattened_in(tracer: Tracer, value: Any) -> tuple[list[Any], Structure]:
+    """The leaves and the structure of a value after a branch, which records what a TensorArray joins."""
+    with tracing(tracer):
+        return flatten(value)
+
+
 class _Merger:
     """Decides which variables of two branches become results of the conditional, and collects them."""
 
@@ -193,7 +199,7 @@ class _Merger:
         what = _display_name(name)
         pair = self._shaped(*self._filled(name, main, other))
         missing = [self._fill and x is not y for x, y in zip((main, other), pair, strict=True)]
-        flat = [flatten(x) for x in pair]
+        flat = [_flattened_in(tracer, x) for tracer, x in zip(self._tracers, pair, strict=True)]
         structure = flat[0][1]
         check_structure(MAIN_AND_ELSE, what, structure, flat[1][1])
         leaves = [self._leaf(name, *leaf, missing) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
@@ -227,10 +233,7 @@ class _Merger:
     def _shaped(self, main: Any, other: Any) -> tuple[Any, Any]:
         """Two values, with the element shape of one TensorArray for the other if that has none."""
         if isinstance(main, TensorArray) and isinstance(other, TensorArray):
-            if takes_shape(main, other) and not other.is_unshaped:
-                return shaped_as(main, other, self._tracers[1]), other
-            if takes_shape(other, main) and not main.is_unshaped:
-                return main, shaped_as(other, main, self._tracers[0])
+            main, other = equal_arrays((main, other), self._tracers)
         return main, other
 
     def _leaf(self, name: str, main: Any, other: Any, missing: Sequence[bool]) -> Any:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
 from dualflow.core.tree import flatten, unflatten
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.control.trace_bodies import operands
+from dualflow.function.control.unequal_elements import common_shape
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.extract import ancestors
@@ -40,7 +42,7 @@ def with_element_shapes(
     """
     return [
         shaped_as(x, new, tracer, inputs, initial)
-        if isinstance(x, TensorArray) and isinstance(new, TensorArray) and takes_shape(x, new)
+        if isinstance(x, TensorArray) and isinstance(new, TensorArray) and _takes_shape(x, new)
         else x
         for x, new in zip(before, after, strict=False)  # the caller checks the structure
     ]
@@ -55,25 +57,50 @@ def with_equal_arrays(results: Sequence[Any], tracers: Sequence[Tracer]) -> list
     has_arrays = any(isinstance(leaf, TensorArray) for leaf in flat[0][0])
     if not has_arrays or any(structure != flat[0][1] for _, structure in flat):
         return list(results)
-    columns = [_equal_arrays(column, tracers) for column in zip(*[x for x, _ in flat], strict=True)]
+    columns = [_equal_values(column, tracers) for column in zip(*[x for x, _ in flat], strict=True)]
     return [unflatten(flat[0][1], leaves) for leaves in zip(*columns, strict=True)]
 
 
-def _equal_arrays(arrays: Sequence[Any], tracers: Sequence[Tracer]) -> Sequence[Any]:
-    if not all(isinstance(x, TensorArray) for x in arrays):
-        return arrays
+def _equal_values(values: Sequence[Any], tracers: Sequence[Tracer]) -> Sequence[Any]:
+    if not all(isinstance(x, TensorArray) for x in values):
+        return values
+    first = values[0]
+    if all(x.is_unshaped for x in values) and all(map(first.is_unwritten_as, values)):
+        return [first.unwritten_copy()] * len(values)
+    return equal_arrays(values, tracers)
+
+
+def equal_arrays(arrays: Sequence[TensorArray], tracers: Sequence[Tracer]) -> Sequence[TensorArray]:
+    """One TensorArray after each branch, all with the element shape of the first write, or all unequal.
+
+    ``tracers`` have recorded the branches.
+
+    Raises:
+        InvalidArgumentError: elements that may be unequal have different ranks.
+    """
     written = [i for i, x in enumerate(arrays) if not x.is_unshaped]
     if not written:
-        first = arrays[0]
-        return [first.unwritten_copy()] * len(arrays) if all(map(first.is_unwritten_as, arrays)) else arrays
-    source = next((i for i in written if arrays[i].is_unequal), written[0])
-    model = arrays[source]
-    return [shaped_as(x, model, tracers[source]) if takes_shape(x, model) else x for x in arrays]
+        return arrays
+    shapes = [s for x in arrays if (s := x.shape_of_elements) is not None]
+    differ = len(set(shapes)) > 1 and all(arrays[i].may_take_shape for i in written)
+    if differ or any(x.is_unequal for x in arrays):
+        shape = common_shape(shapes)
+        return [_unequal_in(tracer, x, shape) for tracer, x in zip(tracers, arrays, strict=True)]
+    model, tracer = arrays[written[0]], tracers[written[0]]
+    return [shaped_as(x, model, tracer) if x.is_unshaped else x for x in arrays]
 
 
-def takes_shape(array: TensorArray, written: TensorArray) -> bool:
+def _unequal_in(tracer: Tracer, array: TensorArray, shape: Shape) -> TensorArray:
+    """``array`` as unequal elements, recorded in the branch that has written to it."""
+    with tracing(tracer):
+        return array.as_unequal(shape)
+
+
+def _takes_shape(array: TensorArray, written: TensorArray) -> bool:
     """Whether ``array``, before a write, needs the element shape, or the unequal elements, of ``written``."""
-    return array.is_unshaped or (written.is_unequal and not array.is_unequal)
+    if array.is_unshaped:
+        return True
+    return written.is_unequal and written.shape_of_elements != array.shape_of_elements
 
 
 def shaped_as(
@@ -91,7 +118,7 @@ def shaped_as(
     Raises:
         InvalidArgumentError: ops with an effect compute a dynamic size.
     """
-    element = written.element_shape
+    element = written.shape_of_elements
     if written.is_unequal:
         return array.as_unequal(element)
     if element is None or element.is_static:

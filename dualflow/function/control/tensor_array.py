@@ -179,7 +179,7 @@ class TensorArray:
             unequal = self._unequal()
             if unequal is None:
                 return gather(self._dense(), index)
-            return unequal.read(index, self._unequal_shape())
+            return unequal.read(index, self.shape_of_elements)
         if not 0 <= at < len(self):
             raise OutOfRangeError(f"Tried to read from index {at} but array size is: {len(self)}")
         if at in self._read:
@@ -216,14 +216,14 @@ class TensorArray:
     def stack(self, name: str | None = None) -> Any:
         """The elements, stacked along a new first axis."""
         unequal = self._unequal()
-        return self._dense() if unequal is None else unequal.stack(self._unequal_shape())
+        return self._dense() if unequal is None else unequal.stack(self.shape_of_elements)
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Any:
         """The elements at ``indices``, stacked along a new first axis."""
         unequal = self._unequal()
         if unequal is None:
             return gather(self._dense(), indices)
-        return unequal.at(indices).stack(self._unequal_shape())
+        return unequal.at(indices).stack(self.shape_of_elements)
 
     def concat(self, name: str | None = None) -> Any:
         """The elements, concatenated along their first axis."""
@@ -231,7 +231,7 @@ class TensorArray:
             return concat([self._or_zeros(row) for row in self._rows], 0)
         unequal = self._unequal()
         if unequal is not None:
-            return unequal.concat(self._unequal_shape())
+            return unequal.concat(self.shape_of_elements)
         return joined_rows(self._dense())
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
@@ -310,17 +310,23 @@ class TensorArray:
     @property
     def may_take_shape(self) -> bool:
         """Whether a write in a loop may give the elements a shape, or unequal ones."""
-        return self.is_unshaped or not (self._kind.alike or self.is_unequal)
+        return self.is_unshaped or not self._kind.alike
 
     @property
     def is_unequal(self) -> bool:
-        """Whether the elements are carried as :class:`UnequalElements`."""
-        return self._unequal() is not None
+        """Whether the elements are carried as :class:`UnequalElements`: shapes differ, or are missing."""
+        if self._kind.alike or not isinstance(self._rows, list) or dispatch.current().eager:
+            return isinstance(self._rows, UnequalElements)
+        shapes = {row.shape for row in self._rows if row is not None}
+        differ = len(shapes) > 1 or not all(shape.is_static for shape in shapes)
+        return differ or (bool(shapes) and any(row is None for row in self._rows))
 
     def as_unequal(self, shape: Shape | None = None) -> TensorArray:
         """The array as :class:`UnequalElements`, to which an element of ``shape`` is written next."""
-        element = common_shape([s for s in (self._unequal_shape(), shape) if s is not None])
+        element = common_shape([s for s in (self.shape_of_elements, shape) if s is not None])
         elements = self._rows
+        if isinstance(elements, UnequalElements) and self.element_shape == element:
+            return self
         if isinstance(elements, list):
             elements = of_tensors(elements, len(element), self.dtype)
         elif not isinstance(elements, UnequalElements):
@@ -353,21 +359,16 @@ class TensorArray:
         return self.is_unequal or not value.shape.is_static or self.element_shape not in (None, value.shape)
 
     def _unequal(self) -> UnequalElements | None:
-        """The elements, if their shapes may differ and they are traced; else None."""
-        if isinstance(self._rows, UnequalElements):
-            return self._rows
-        if self._kind.alike or not isinstance(self._rows, list) or dispatch.current().eager:
-            return None
-        shapes = {row.shape for row in self._rows if row is not None}
-        is_one_shape = len(shapes) == 1 and all(shape.is_static for shape in shapes)
-        return None if not shapes or is_one_shape else self.as_unequal()._rows
+        """The elements, if they are unequal; else None."""
+        return self.as_unequal()._rows if self.is_unequal else None
 
-    def _unequal_shape(self) -> Any:
-        """The shape of elements of unequal shapes; None if it is unknown."""
+    @property
+    def shape_of_elements(self) -> Any:
+        """The shape of the elements, without the sizes that differ; None if it is unknown."""
         if not isinstance(self._rows, list):
             return self.element_shape
-        shapes = [row.shape for row in self._rows if row is not None]
-        return common_shape(shapes) if shapes else self.element_shape
+        shapes = list(dict.fromkeys([row.shape for row in self._rows if row is not None]))
+        return common_shape(shapes) if len(shapes) > 1 else shapes[0] if shapes else self.element_shape
 
     def _written(self, index: Any, value: Any) -> TensorArray:
         """The array, whose elements are one tensor or unequal, with ``value`` at ``index``."""

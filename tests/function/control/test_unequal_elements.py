@@ -70,7 +70,34 @@ def written_in_one_branch(x: Any) -> Any:
     return array.write(0, x[1:]).write(1, x).concat()
 
 
+def created_in_both_branches(x: Any) -> Any:
+    if df.reduce_sum(x) > 0.0:
+        array = df.TensorArray(df.float32, 2, infer_shape=False).write(0, x).write(1, x[1:])
+    else:
+        array = df.TensorArray(df.float32, 2, infer_shape=False).unstack(df.ones([2, 3, 2]))
+    return array.concat() * df.reduce_sum(x)
+
+
+def of_another_static_shape_in_each_branch(x: Any) -> Any:
+    array = df.TensorArray(df.float32, 2, infer_shape=False)
+    if df.reduce_sum(x) > 0.0:
+        array = array.write(0, x[0]).write(1, x[-1])
+    else:
+        array = array.write(1, df.repeat(x[0], 2)).write(0, df.ones([4]))
+    return array.concat() * df.reduce_sum(x)
+
+
+def partly_written_before_a_loop(x: Any) -> Any:
+    array = df.TensorArray(df.float32, N, infer_shape=False).write(0, df.ones([3, 2]))
+    for i in df.range(1, N):
+        array = array.write(i, df.ones([2, i]) * df.reduce_sum(x))
+    return array.read(N - 1)
+
+
 PROGRAMS = [
+    created_in_both_branches,
+    of_another_static_shape_in_each_branch,
+    partly_written_before_a_loop,
     joined,
     read_in_a_loop,
     split_and_read_in_a_loop,
