@@ -14,6 +14,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.garbage_collection import collections_delayed
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.core.spans import span
@@ -119,7 +120,7 @@ class FunctionTracer:
             )
         self._tracing.append(call.key)
         try:
-            with span("trace", self._name):
+            with span("trace", self._name), collections_delayed():
                 concrete = self._new(call, guards_sizes)
             for listener in tuple(TRACE_LISTENERS):
                 listener(concrete)

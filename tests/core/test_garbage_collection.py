@@ -15,7 +15,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core import garbage_collection
-from dualflow.core.garbage_collection import collection_paused
+from dualflow.core.garbage_collection import YOUNG_OBJECTS, collection_paused, collections_delayed
 
 
 class Cycle:
@@ -141,6 +141,86 @@ def test_a_function_is_compiled_without_collections() -> None:
     finally:
         gc.callbacks.remove(record)
     assert collections in ([], ["start", "stop"])  # there may be one afterwards
+
+
+@pytest.fixture
+def threshold() -> Iterator[int]:
+    """The threshold of the youngest generation; one that a test sets is restored."""
+    thresholds = gc.get_threshold()
+    yield thresholds[0]
+    gc.set_threshold(*thresholds)
+
+
+def assert_raised(threshold: int) -> None:
+    assert gc.get_threshold()[0] == YOUNG_OBJECTS > threshold
+
+
+def test_an_error_in_a_block_of_fewer_collections_restores_the_threshold(threshold: int) -> None:
+    with pytest.raises(KeyboardInterrupt), collections_delayed():
+        raise KeyboardInterrupt(assert_raised(threshold))
+    assert gc.get_threshold()[0] == threshold
+
+
+def test_an_error_before_the_block_begins_restores_the_threshold(threshold: int) -> None:
+    block = collections_delayed()
+    block.__enter__()
+    del block
+    assert gc.get_threshold()[0] == threshold
+
+
+@pytest.mark.parametrize("other", [0, 3 * YOUNG_OBJECTS])
+def test_a_threshold_of_the_user_stays(threshold: int, other: int) -> None:
+    gc.set_threshold(other)
+    with collections_delayed():
+        assert gc.get_threshold()[0] == other
+        gc.set_threshold(threshold + 1)
+    assert gc.get_threshold()[0] == threshold + 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_that_is_forked_meanwhile_has_the_threshold_before(threshold: int) -> None:
+    with collections_delayed():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if gc.get_threshold()[0] == threshold else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_garbage_of_a_traced_function_is_collected_during_the_trace() -> None:
+    alive: weakref.WeakSet[Cycle] = weakref.WeakSet()
+    most = 0
+
+    @df.function
+    def f(x: Any) -> Any:
+        nonlocal most
+        for _ in range(4 * YOUNG_OBJECTS):
+            alive.add(Cycle())
+            most = max(most, len(alive))
+        return x
+
+    f(df.constant(1.0))
+    assert most <= YOUNG_OBJECTS
+
+
+def test_a_trace_visits_young_objects_alone() -> None:
+    generations: list[int] = []
+
+    def record(phase: str, info: dict[str, int]) -> None:
+        generations.append(info["generation"])
+
+    @df.function
+    def f(x: Any) -> Any:
+        for _ in range(1000):
+            x = df.sin(x)
+        return x
+
+    gc.collect()
+    gc.callbacks.append(record)
+    try:
+        f.get_concrete_function(df.TensorSpec([2]))
+    finally:
+        gc.callbacks.remove(record)
+    assert set(generations) <= {0}
 
 
 def test_the_import_of_the_package_is_no_work_for_the_collector() -> None:
