@@ -35,7 +35,7 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.pipeline import optimise
-from dualflow.ops.arrangement import TRANSPOSE
+from dualflow.ops.arrangement import TRANSPOSE, inverse_permutation
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, MatMul, Opaque, Reduce, Scan, Scatter
 from dualflow.ops.record import COMPILED_ABOVE, Op
 from dualflow.sizes.symbolic_sizes import UndecidedSize, size_variable
@@ -346,7 +346,7 @@ def _order_of_all(what: Computation, arrays: Sequence[Array]) -> tuple[int, ...]
 
 def _in_memory_order(what: Computation, attrs: dict[str, Any], order: tuple[int, ...]) -> Run:
     """The op on inputs with their axes in the order of memory; the result has that layout, as in NumPy."""
-    perm = _inverse(order)
+    perm = inverse_permutation(order)
 
     def run(*inputs: EagerTensor) -> EagerTensor | None:
         rows = [wrap(x._array.transpose(order)) if x._array.ndim else x for x in inputs]
@@ -366,7 +366,7 @@ def _graph(tracer: Tracer, what: Computation, inputs: Sequence[Any], attrs: Mapp
 def _argument(tracer: Tracer, array: Array, order: tuple[int, ...]) -> Any:
     """The op's operand: a row-major argument of the graph, transposed if ``order`` is another one."""
     argument = tracer.argument(TensorSpec.of(Shape([array.shape[a] for a in order]), of_array(array.dtype)))
-    perm = _inverse(order)
+    perm = inverse_permutation(order)
     return argument if list(perm) == sorted(perm) else tracer.run(TRANSPOSE, (argument,), {"perm": perm})
 
 
@@ -377,10 +377,6 @@ def _memory_order(array: Array) -> tuple[int, ...]:
         return own
     order = tuple(sorted(own, key=lambda a: (-array.strides[a], a)))
     return order if array.transpose(order).flags.c_contiguous else own
-
-
-def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _in_order(tensor: EagerTensor, order: tuple[int, ...]) -> EagerTensor:

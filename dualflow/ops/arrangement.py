@@ -16,7 +16,7 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.op_kinds import OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, register
-from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.samples import Sample, real_numbers
 from dualflow.ops.static import (
     ints,
     ints_or_symbolic,
@@ -32,12 +32,6 @@ from dualflow.sizes.size_functions import inferred_size, largest
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
-
-_ANY = "fib"
-
-
-def _any(*shape: int) -> tuple[Domain, ...]:
-    return (Domain(-50, 50, _ANY, shape),)
 
 
 # reshape
@@ -106,9 +100,9 @@ RESHAPE = register(
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
         operand_attributes=OperandAttributes(sizes=("shape",), resolve=reshaped_by, least=None),
         samples=(
-            Sample(_any(2, 3), {"shape": (3, 2)}),
-            Sample(_any(4, 6), {"shape": (2, 2, 3, 2)}),
-            Sample(_any(1, 1), {"shape": ()}),
+            Sample((real_numbers(2, 3),), {"shape": (3, 2)}),
+            Sample((real_numbers(4, 6),), {"shape": (2, 2, 3, 2)}),
+            Sample((real_numbers(1, 1),), {"shape": ()}),
         ),
     )
 )
@@ -193,7 +187,10 @@ EXPAND_DIMS = register(
         kind=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
         batching_rule=ALONG,
         vjp=(lambda g, out, x, axis: _squeeze_axes(g, axis),),
-        samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
+        samples=(
+            Sample((real_numbers(2, 3),), {"axis": (1,)}),
+            Sample((real_numbers(2, 3),), {"axis": (0, 3)}),
+        ),
     )
 )
 
@@ -240,7 +237,10 @@ SQUEEZE = register(
         required_shapes=lambda x, axis: [[1 if a in axis else d for a, d in enumerate(x)]],
         batching_rule=ALONG,
         vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
-        samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),
+        samples=(
+            Sample((real_numbers(2, 1, 3),), {"axis": (1,)}),
+            Sample((real_numbers(1, 2, 1),), {"axis": (0, 2)}),
+        ),
     )
 )
 
@@ -282,7 +282,8 @@ def _transpose_infer(x: TensorSpec, perm: tuple[int, ...]) -> TensorSpec:
     return TensorSpec.of(Shape(x.shape[a] for a in perm), x.dtype)
 
 
-def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
+def inverse_permutation(perm: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes a transpose by ``perm``."""
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 
 
@@ -294,8 +295,15 @@ TRANSPOSE: Op = register(
         kernel=lambda x, perm: x.transpose(perm),
         kind=View(lambda x, perm: x.transpose(perm)),
         batching_rule=BatchingRule(axes=("perm",), first={"perm": 0}),
-        vjp=(lambda g, out, x, perm: dispatch.current().apply(TRANSPOSE, (g,), {"perm": _inverse(perm)}),),
-        samples=(Sample(_any(2, 3), {"perm": (1, 0)}), Sample(_any(2, 3, 4), {"perm": (2, 0, 1)})),
+        vjp=(
+            lambda g, out, x, perm: dispatch.current().apply(
+                TRANSPOSE, (g,), {"perm": inverse_permutation(perm)}
+            ),
+        ),
+        samples=(
+            Sample((real_numbers(2, 3),), {"perm": (1, 0)}),
+            Sample((real_numbers(2, 3, 4),), {"perm": (2, 0, 1)}),
+        ),
     )
 )
 

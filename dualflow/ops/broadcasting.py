@@ -18,19 +18,13 @@ from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.op_kinds import OperandAttributes, Reduce, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import REGISTRY, Op, register
-from dualflow.ops.samples import Domain, Sample, numbers
+from dualflow.ops.samples import Domain, Sample, numbers, real_numbers
 from dualflow.ops.static import ints, ints_or_symbolic, partial_shape, shape_of
 from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
-
-_ANY = "fib"
-
-
-def _any(*shape: int) -> tuple[Domain, ...]:
-    return (Domain(-50, 50, _ANY, shape),)
 
 
 def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
@@ -71,9 +65,9 @@ BROADCAST_TO = register(
         vjp=(lambda g, out, x, shape: sum_like(g, x),),
         operand_attributes=OperandAttributes(sizes=("shape",)),
         samples=(
-            Sample(_any(3), {"shape": (2, 3)}),
-            Sample(_any(2, 1, 3), {"shape": (4, 2, 5, 3)}),
-            Sample(_any(), {"shape": (2, 2)}),
+            Sample((real_numbers(3),), {"shape": (2, 3)}),
+            Sample((real_numbers(2, 1, 3),), {"shape": (4, 2, 5, 3)}),
+            Sample((real_numbers(),), {"shape": (2, 2)}),
         ),
     )
 )
@@ -136,7 +130,7 @@ broadcast_like = elementwise(
     eager=lambda x, like: _spread(x, np.broadcast(x, like).shape),
     code=lambda m, x, like: x,
     vjp=(lambda g, out, x, like: g, None),
-    samples=(Domain(-50, 50, _ANY), Domain(-50, 50, _ANY)),
+    samples=(Domain(-50, 50, "fib"), Domain(-50, 50, "fib")),
 )
 
 

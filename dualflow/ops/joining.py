@@ -18,7 +18,7 @@ from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.op_kinds import CopyPieces
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.samples import Sample, real_numbers
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints, require_static_sizes, shape_of, static_int
 from dualflow.ops.tensor_sizes import sizes_of
@@ -96,10 +96,6 @@ def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
     return part(g, axis, start, start + sizes[i])
 
 
-def _row(*shape: int) -> Domain:
-    return Domain(-50, 50, "fib", shape)
-
-
 CONCAT = register(
     Op(
         name="concat",
@@ -112,10 +108,10 @@ CONCAT = register(
         vjp=_concat_vjp,
         promotion=Promotion.TOGETHER,
         samples=(
-            Sample((_row(2, 3), _row(4, 3)), {"axis": 0}),
-            Sample((_row(2, 3), _row(2, 1), _row(2, 2)), {"axis": 1}),
-            Sample((_row(2, 0), _row(2, 3)), {"axis": 1}),
-            Sample((_row(3),), {"axis": 0}),
+            Sample((real_numbers(2, 3), real_numbers(4, 3)), {"axis": 0}),
+            Sample((real_numbers(2, 3), real_numbers(2, 1), real_numbers(2, 2)), {"axis": 1}),
+            Sample((real_numbers(2, 0), real_numbers(2, 3)), {"axis": 1}),
+            Sample((real_numbers(3),), {"axis": 0}),
         ),
     )
 )
@@ -198,9 +194,9 @@ STACK = register(
         vjp=lambda i, g, out, *inputs, axis: _unstack_at(g, axis, i),
         promotion=Promotion.TOGETHER,
         samples=(
-            Sample((_row(3), _row(3)), {"axis": 0}),
-            Sample((_row(2, 3), _row(2, 3), _row(2, 3)), {"axis": 2}),
-            Sample((_row(), _row()), {"axis": 0}),
+            Sample((real_numbers(3), real_numbers(3)), {"axis": 0}),
+            Sample((real_numbers(2, 3), real_numbers(2, 3), real_numbers(2, 3)), {"axis": 2}),
+            Sample((real_numbers(), real_numbers()), {"axis": 0}),
         ),
     )
 )

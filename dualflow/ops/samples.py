@@ -52,6 +52,11 @@ def numbers(
     return Domain(low, high, "fi", shape, kinks)
 
 
+def real_numbers(*shape: int) -> Domain:
+    """Floating-point values, integers or bools of this shape, from -50 to 50."""
+    return Domain(-50, 50, "fib", shape)
+
+
 def integers(low: int, high: int, *, shape: tuple[int, ...] | None = None) -> Domain:
     """Integers in ``[low, high)``."""
     return Domain(low, high, "i", shape)

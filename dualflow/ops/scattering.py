@@ -21,7 +21,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.op_kinds import Opaque, Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
-from dualflow.ops.samples import Domain, Sample, integers
+from dualflow.ops.samples import Domain, Sample, integers, numbers
 from dualflow.ops.static import dtype_of, shape_of, static_int, static_shape, static_value
 from dualflow.ops.taking import check_indices, gather
 
@@ -134,8 +134,8 @@ def _updated_shapes(tensor: Any, indices: Any, updates: Any) -> list[Any]:
     return [tensor, indices, required if len(required) == len(updates) else updates]
 
 
-def _fi(*shape: int) -> Domain:
-    return Domain(-50, 50, "fi", shape)
+def _tensor(*shape: int) -> Domain:
+    return numbers(-50, 50, shape=shape)
 
 
 _AT = integers(0, 3, shape=(4, 1))
@@ -153,10 +153,10 @@ GATHER_ND = register(
         vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),
         strings=True,
         samples=(
-            Sample((_fi(3, 5), _AT)),
-            Sample((_fi(3, 4), _AT_TWO)),
-            Sample((_fi(3, 4, 2), _AT_TWO)),
-            Sample((_fi(3, 2), _NOWHERE)),
+            Sample((_tensor(3, 5), _AT)),
+            Sample((_tensor(3, 4), _AT_TWO)),
+            Sample((_tensor(3, 4, 2), _AT_TWO)),
+            Sample((_tensor(3, 2), _NOWHERE)),
         ),
     )
 )
@@ -172,9 +172,9 @@ SCATTER_ND = register(
         vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
         strings=True,
         samples=(
-            Sample((_AT, _fi(4, 2)), {"shape": Shape((3, 2))}),
-            Sample((_AT_TWO, _fi(2)), {"shape": Shape((3, 4))}),
-            Sample((_NOWHERE, _fi(4, 2)), {"shape": Shape((2,))}),
+            Sample((_AT, _tensor(4, 2)), {"shape": Shape((3, 2))}),
+            Sample((_AT_TWO, _tensor(2)), {"shape": Shape((3, 4))}),
+            Sample((_NOWHERE, _tensor(4, 2)), {"shape": Shape((2,))}),
         ),
     )
 )
@@ -196,7 +196,7 @@ UPDATE_ND = register(
             lambda g, out, tensor, indices, updates: _gather_nd(g, indices),
         ),
         strings=True,
-        samples=(Sample((_fi(3, 2), _DISTINCT, _fi(2, 2))),),
+        samples=(Sample((_tensor(3, 2), _DISTINCT, _tensor(2, 2))),),
     )
 )
 
@@ -214,7 +214,10 @@ ADD_ND = register(
             None,
             lambda g, out, tensor, indices, updates: _gather_nd(g, indices),
         ),
-        samples=(Sample((_fi(3, 2), _AT, _fi(4, 2))), Sample((_fi(3, 2), _NOWHERE, _fi(4, 3, 2)))),
+        samples=(
+            Sample((_tensor(3, 2), _AT, _tensor(4, 2))),
+            Sample((_tensor(3, 2), _NOWHERE, _tensor(4, 3, 2))),
+        ),
     )
 )
 

@@ -17,7 +17,7 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import Scatter
 from dualflow.ops.record import Op, register
-from dualflow.ops.samples import Domain, Sample, integers
+from dualflow.ops.samples import Sample, integers, numbers
 from dualflow.ops.scattering import adapted, gather_nd, tensor_scatter_nd_add, update_infer, updated
 from dualflow.ops.selection import masked, where
 
@@ -85,10 +85,6 @@ def _factors(
     )
 
 
-def _fi(*shape: int) -> Domain:
-    return Domain(-50, 50, "fi", shape)
-
-
 JOIN_ND = register(
     Op(
         name="tensor_scatter_nd_join",
@@ -99,10 +95,20 @@ JOIN_ND = register(
         batching_rule=BatchingRule(positions=1),
         joint_vjp=_joint_vjp,
         samples=(
-            Sample((_fi(3, 2), integers(0, 3, shape=(4, 1)), _fi(4, 2)), {"join": "maximum"}),
-            Sample((_fi(3, 4), integers(0, 3, shape=(5, 2)), _fi(5)), {"join": "minimum"}),
             Sample(
-                (Domain(1, 3, "fi", (3, 2)), integers(0, 3, shape=(4, 1)), Domain(1, 3, "fi", (4, 2))),
+                (
+                    numbers(-50, 50, shape=(3, 2)),
+                    integers(0, 3, shape=(4, 1)),
+                    numbers(-50, 50, shape=(4, 2)),
+                ),
+                {"join": "maximum"},
+            ),
+            Sample(
+                (numbers(-50, 50, shape=(3, 4)), integers(0, 3, shape=(5, 2)), numbers(-50, 50, shape=(5,))),
+                {"join": "minimum"},
+            ),
+            Sample(
+                (numbers(1, 3, shape=(3, 2)), integers(0, 3, shape=(4, 1)), numbers(1, 3, shape=(4, 2))),
                 {"join": "multiply"},
             ),
         ),
