@@ -11,7 +11,7 @@ from itertools import pairwise
 import networkx as nx
 
 from dualflow.core.records import dataclass
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import computed_op_names
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.list_schedule import useful_workers
 from dualflow.graph.work import bytes_moved, computes, iterations, work
@@ -73,7 +73,7 @@ def workload(graph: Graph) -> Workload:
         bytes_moved=sum(map(bytes_moved, steps)),
         steps=len(steps),
         span=sum(map(work, path)),
-        path=tuple([_label(node) for node in path]),
+        path=tuple([computed_op_names(node) for node in path]),
         complete=_is_static(graph),
         cores=_cores(graph),
     )
@@ -121,11 +121,6 @@ def _cores(graph: Graph) -> int:
         before[later].add(earlier)
     costs = [work(node) for node in graph.nodes]
     return useful_workers(costs, [tuple(sources) for sources in before], MAX_CORES) if costs else 1
-
-
-def _label(node: Node) -> str:
-    body = body_of(node)
-    return node.op.name if body is None else body.name
 
 
 def _is_static(graph: Graph) -> bool:

@@ -71,6 +71,12 @@ def body_of(node: Node) -> Graph | None:
     return node.attrs["body"] if node.op is FUSED or node.op is FUSED_PRODUCT else None
 
 
+def computed_op_names(node: Node) -> str:
+    """The name of a node's op; of a fused node, the names of the ops that it computes, joined by plus."""
+    body = body_of(node)
+    return node.op.name if body is None else body.name
+
+
 def computed_nodes(node: Node) -> tuple[Node, ...]:
     """The nodes that a node of an optimised graph computes: those of its body, or the node itself."""
     body = body_of(node)

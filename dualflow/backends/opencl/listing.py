@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dualflow.backends.opencl.dialect import PREAMBLE
 from dualflow.backends.opencl.program import DeviceProgram
 from dualflow.backends.opencl.steps import Launch, walk_steps
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import body_of, computed_op_names
 from dualflow.graph.origin import line_label, origins_of
 
 
@@ -37,9 +37,9 @@ def _launches(program: DeviceProgram) -> Iterator[Launch]:
 
 def _description(launch: Launch) -> str:
     """The ops of a launch and the user's lines."""
-    node, body = launch.node, body_of(launch.node)
-    name = node.op.name if body is None else body.name
+    name = computed_op_names(launch.node)
     ops = name if launch.nodes else f"partial results of {name}"
-    nodes = (node, *(() if body is None else body.nodes))
+    body = body_of(launch.node)
+    nodes = (launch.node, *(() if body is None else body.nodes))
     lines = ", ".join(dict.fromkeys(map(line_label, origins_of(nodes))))
     return f"{ops} ({lines})" if lines else ops

@@ -9,7 +9,7 @@ from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
 from dualflow.core.records import dataclass
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.graph.compiled import Backend, Footprint
-from dualflow.graph.fused import body_of
+from dualflow.graph.fused import computed_op_names
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.size_guards import SizeGuards, guard_of, verify_with_bodies
@@ -73,7 +73,7 @@ def keep_budget(
     plan = within_budget(graph, budget, footprint, options.cost_model)
     if isinstance(plan, SmallestPossible):
         where = f"\n  {plan.node.origin}" if plan.node is not None else ""
-        what = "copies" if plan.node is None else _named(plan.node)
+        what = "copies" if plan.node is None else computed_op_names(plan.node)
         raise ResourceExhaustedError(
             f"{graph.name!r} can't run in a memory_budget of {budget} bytes: even with all possible values "
             f"computed again it takes {_shown(plan.peak)} ({plan.peak} bytes), most of it by {what}. Raise "
@@ -169,14 +169,10 @@ def memory_report(
     footprint = _footprint(backend, sizes, graph, in_order=budget is not None)
     if plan is None:
         return MemoryReport(footprint.peak, footprint.arena, budget)
-    lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in plan.repeated])
+    lines = tuple(
+        [f"{computed_op_names(n)}, {n.origin}" if n.origin else computed_op_names(n) for n in plan.repeated]
+    )
     return MemoryReport(footprint.peak, footprint.arena, budget, lines, plan.extra)
-
-
-def _named(node: Node) -> str:
-    """The op of a node; of a fused node the ops that it computes."""
-    body = body_of(node)
-    return node.op.name if body is None else body.name
 
 
 def _shown(nbytes: int) -> str:
