@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dualflow.schedule.kernel_statements import Edge, ElementAccess, Register
+from dualflow.schedule.kernel_statements import Bound, Edge, ElementAccess, LaunchParameter, Register
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 
 
@@ -27,12 +27,17 @@ def block_suffix(loop: LoopId, level: Level) -> str:
     return name if level is BlockLevel.CHUNK else f"{name}_{level}"
 
 
-def index_text(
-    access: ElementAccess, edge: Callable[[Edge], str], register: Callable[[Register], str]
-) -> str:
-    """The index of an element in its buffer: a sum; ``edge`` and ``register`` return the names of these."""
+def bound_text(bound: Bound) -> str:
+    """The name of a bound of a loop: of the edge of a block, a launch parameter, or an end of the launch."""
+    if isinstance(bound, Edge):
+        return f"{'end' if bound.end else 'begin'}{block_suffix(bound.loop, bound.level)}"
+    return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
+
+
+def index_text(access: ElementAccess, register: Callable[[Register], str]) -> str:
+    """The index of an element in its buffer, a sum; ``register`` returns the name of a register."""
     terms = [f"n{access.offset.number}"] if access.offset is not None else []
-    begins = {start.loop: edge(start) for start in access.block_starts}
+    begins = {start.loop: bound_text(start) for start in access.block_starts}
     for loop, stride in access.terms:
         index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
         terms.append(index if stride is None else f"{index} * n{stride.number}")

@@ -32,7 +32,7 @@ from dualflow.schedule.kernel_statements import (
     Register,
 )
 from dualflow.schedule.loop_ids import BlockLevel
-from dualflow.schedule.loop_names import block_suffix, index_name, index_text
+from dualflow.schedule.loop_names import block_suffix, bound_text, index_name, index_text
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -175,15 +175,15 @@ class CKernelWriter:
 
     @contextmanager
     def _each(self, loop: ks.For) -> Iterator[None]:
-        index, begin, end = index_name(loop.loop), self._bound(loop.begin), self._bound(loop.end)
+        index, begin, end = index_name(loop.loop), bound_text(loop.begin), bound_text(loop.end)
         with self.lines.block(f"for (int64_t {index} = {begin}; {index} < {end}; {index}++)"):
             yield
 
     def _vector_loop(self, loop: ks.For) -> None:
         """Write a reduction: a loop over whole vectors of lanes, then the last, shorter vector."""
         index = index_name(loop.loop)
-        begin = self._bound(loop.begin)
-        end = self._bound(loop.end)
+        begin = bound_text(loop.begin)
+        end = bound_text(loop.end)
         lanes = self.num_lanes
         self.vectors += 1
         vector = f"vector{self.vectors}"
@@ -217,11 +217,6 @@ class CKernelWriter:
             self._statements(loop.body)
         self.exact = frozenset()
 
-    def _bound(self, bound: ks.Bound) -> str:
-        if isinstance(bound, ks.Edge):
-            return f"{'end' if bound.end else 'begin'}{block_suffix(bound.loop, bound.level)}"
-        return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
-
     def _blocks(self, blocks: ks.Blocks) -> None:
         self._chunked_loop(blocks, block_suffix(blocks.loop, blocks.level), f"n{blocks.size.number}")
 
@@ -229,7 +224,7 @@ class CKernelWriter:
         self._chunked_loop(strips, block_suffix(strips.loop, BlockLevel.STRIP), str(strips.width))
 
     def _chunked_loop(self, loop: ks.Blocks | ks.StripMinedLoop, suffix: str, size: str) -> None:
-        begin, end = self._bound(loop.begin), self._bound(loop.end)
+        begin, end = bound_text(loop.begin), bound_text(loop.end)
         head = f"for (int64_t begin{suffix} = {begin}; begin{suffix} < {end}; begin{suffix} += {size})"
         with self.lines.block(head):
             self._write_end(suffix, size, end)
@@ -252,7 +247,7 @@ class CKernelWriter:
         """Write the bounds and the body of the chunk with the number ``chunk``."""
         suffix, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         self.lines.add(f"const int64_t begin{suffix} = chunk * {size};")
-        self._write_end(suffix, size, self._bound(chunks.extent))
+        self._write_end(suffix, size, bound_text(chunks.extent))
         self._statements(chunks.body)
 
     # Values
@@ -284,7 +279,7 @@ class CKernelWriter:
     def _bounds(self, bounds: ks.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"const int64_t {index} = (int64_t){self._operand(bounds.position).text};")
-        self.lines.add(f"const bool {inside} = {index} >= 0 && {index} < {self._bound(bounds.extent)};")
+        self.lines.add(f"const bool {inside} = {index} >= 0 && {index} < {bound_text(bounds.extent)};")
         self.fail_unless(inside, ks.OUT_OF_RANGE, bounds.node)
 
     def _masked_load(self, masked: ks.MaskedLoad) -> None:
@@ -300,7 +295,7 @@ class CKernelWriter:
             tile.tile, ((down.loop, tile.side), (across.loop, None)), block_starts=(down, across)
         )
         heads = [
-            f"for (int64_t {i} = {self._bound(edge)}; {i} < {self._bound(stop)}; {i}++)"
+            f"for (int64_t {i} = {bound_text(edge)}; {i} < {bound_text(stop)}; {i}++)"
             for i, edge, stop in ((index_name(across.loop), across, end), (index_name(down.loop), down, last))
         ]
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
@@ -440,7 +435,7 @@ class CKernelWriter:
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
     def _element(self, access: ElementAccess) -> str:
-        return f"x{access.buffer}[{index_text(access, self._bound, self._name)}]"
+        return f"x{access.buffer}[{index_text(access, self._name)}]"
 
 
 _WRITERS: dict[type, str] = {

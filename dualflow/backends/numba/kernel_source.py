@@ -27,7 +27,7 @@ from dualflow.schedule.kernel_statements import (
     Register,
 )
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
-from dualflow.schedule.loop_names import block_suffix, index_name, index_text
+from dualflow.schedule.loop_names import block_suffix, bound_text, index_name, index_text
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -204,7 +204,7 @@ class _Writer:
     @contextmanager
     def _each(self, loop: ks.For) -> Iterator[None]:
         """A context that writes the head of a loop, and the indices that several statements in it share."""
-        begin, end = (self._bound(x) for x in (loop.begin, loop.end))
+        begin, end = (bound_text(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
         outer, self.index_names = self.index_names, dict(self.index_names)
         with self.lines.block(f"for {index_name(loop.loop)} in range({span}):"):
@@ -232,11 +232,6 @@ class _Writer:
             self._statements(loop.body)
         self.exact = frozenset()
 
-    def _bound(self, bound: ks.Bound) -> str:
-        if isinstance(bound, ks.Edge):
-            return f"{'end' if bound.end else 'begin'}{block_suffix(bound.loop, bound.level)}"
-        return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
-
     def _blocks(self, blocks: ks.Blocks) -> None:
         self._chunked_loop(blocks, block_suffix(blocks.loop, blocks.level), f"n{blocks.size.number}")
 
@@ -244,7 +239,7 @@ class _Writer:
         self._chunked_loop(strips, block_suffix(strips.loop, BlockLevel.STRIP), str(strips.width))
 
     def _chunked_loop(self, loop: ks.Blocks | ks.StripMinedLoop, suffix: str, size: str) -> None:
-        begin, end = self._bound(loop.begin), self._bound(loop.end)
+        begin, end = bound_text(loop.begin), bound_text(loop.end)
         with self.lines.block(f"for begin{suffix} in range({begin}, {end}, {size}):"):
             self._end(suffix, size, end)
             self._statements(loop.body)
@@ -263,7 +258,7 @@ class _Writer:
         suffix, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block(f"for {index_name(KernelLoop.CHUNKS)} in range(lo, hi):"):
             self.lines.add(f"begin{suffix} = {index_name(KernelLoop.CHUNKS)} * {size}")
-            self._end(suffix, size, self._bound(chunks.extent))
+            self._end(suffix, size, bound_text(chunks.extent))
             self._statements(chunks.body)
 
     def _compute(self, compute: ks.Compute) -> None:
@@ -290,7 +285,7 @@ class _Writer:
     def _bounds(self, bounds: ks.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
-        size = self._bound(bounds.extent)
+        size = bound_text(bounds.extent)
         self.lines.add(f"{inside} = 0 <= {index} < {size}")
         self.fail_unless(inside, ks.OUT_OF_RANGE, bounds.node)
 
@@ -307,7 +302,7 @@ class _Writer:
             tile.tile, ((down.loop, tile.side), (across.loop, None)), block_starts=(down, across)
         )
         heads = [
-            f"for {index_name(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
+            f"for {index_name(edge.loop)} in range({bound_text(edge)}, {bound_text(stop)}):"
             for edge, stop in ((across, end), (down, last))
         ]
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
@@ -456,7 +451,7 @@ class _Writer:
 
     def _index_text(self, access: ElementAccess) -> str:
         """The index of an element as an unsigned integer, for which Numba leaves out the test of its sign."""
-        return f"u({index_text(access, self._bound, self._name)})"
+        return f"u({index_text(access, self._name)})"
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {

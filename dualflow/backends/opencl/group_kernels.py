@@ -35,7 +35,7 @@ from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
 from dualflow.schedule.kernel_statements import KernelStatement, Register
 from dualflow.schedule.loop_ids import KernelLoop
-from dualflow.schedule.loop_names import block_suffix, index_name
+from dualflow.schedule.loop_names import block_suffix, bound_text, index_name
 
 MOST_TEAMS: Final = 64
 """The most teams of a group, whose results the first team combines one after another."""
@@ -135,7 +135,7 @@ class GroupWriter(OpenCLWriter):
 
     def _member_loop(self, loop: ks.For) -> None:
         """Write a loop that the lanes of a team share in its block, else all members of the group."""
-        index, begin, end = index_name(loop.loop), self._bound(loop.begin), self._bound(loop.end)
+        index, begin, end = index_name(loop.loop), bound_text(loop.begin), bound_text(loop.end)
         first, step = ("lane", self.num_lanes) if self.in_block else ("member", self.group_size)
         if not self.in_block:
             self.in_any_order.update(_accumulators((loop,)))
@@ -151,7 +151,7 @@ class GroupWriter(OpenCLWriter):
             super()._blocks(blocks)
             return
         suffix, size = block_suffix(blocks.loop, blocks.level), f"n{blocks.size.number}"
-        begin, end, first = self._bound(blocks.begin), self._bound(blocks.end), f"first{suffix}"
+        begin, end, first = bound_text(blocks.begin), bound_text(blocks.end), f"first{suffix}"
         combined = [s for s in blocks.body if isinstance(s, ks.ReduceCombine)]
         body = [s for s in blocks.body if not isinstance(s, ks.ReduceCombine)]
         head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {self.teams} * {size})"
