@@ -427,9 +427,9 @@ class CompiledGraph:
         """
         return self._fast_paths.find(form, self._new_fast_path)
 
-    def _new_fast_path(self, form: CallForm | None, early: bool) -> Callable[..., Any]:
+    def _new_fast_path(self, form: CallForm | None, temporary: bool) -> Callable[..., Any]:
         finish = self.finish_failed_call
-        if not early and (call := c_call(self.executable, form, self._packer, finish)) is not None:
+        if not temporary and (call := c_call(self.executable, form, self._packer, finish)) is not None:
             return call
         # with dynamic sizes an error goes through ``check_shapes``, which ``execute`` calls
         reads = self.only_reads and not self._sizes_vary

@@ -1,7 +1,7 @@
 """The fast paths of a compiled graph: checked calls at first, and C fast calls once they pay.
 
-When a process first uses the C fast call, LLVM compiles it, or it is loaded from the disk. A process that
-makes few calls never does. A thread prepares it, and calls remain checked calls until it is ready.
+The C fast call is machine code that LLVM compiles, or that is loaded from the disk, once in a process. A
+thread does so after the first checked calls of the process; calls remain checked calls until it has ended.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from dualflow.function.calls.call_form import REFUSED, CallForm
 from dualflow.function.calls.lazy_backends import has_c_calls, prepare_c_calls
 
 MIN_CALLS: Final = 50
-"""The number of checked calls that a process makes before it prepares the C fast call; 0 to wait for it.
+"""The number of checked calls of a process before a thread prepares the C fast call.
 
-The C fast call saves 4 to 20 us in a call. To load its code and its modules takes 2.5 ms, and to compile the
-code ten times as long.
+If it is 0, the first call waits for the C fast call. The C fast call saves 4 to 20 us in a call. Loading its
+code and its modules takes 2.5 ms, and compiling the code ten times as long.
 """
 _FastPath = Callable[..., Any]
 _starting: Final = SharedLock()
-"""Held while the thread is created."""
+"""Held while the thread of :class:`Preparation` is created."""
 
 
 class CallCount:
-    """The number of checked calls of the process in place of C fast calls; threads may lose some."""
+    """The number of checked calls of the process, up to :data:`MIN_CALLS`.
+
+    Increments are not atomic, so calls of several threads may count as one.
+    """
 
     value = 0
 
@@ -35,39 +38,48 @@ class CallCount:
 class Preparation:
     """The thread that prepares the C fast call; None before it is created.
 
-    It has ended in a forked child, which then prepares the C fast call at its next call.
+    In a forked child the thread is not alive, so the next call of the child prepares the C fast call itself.
     """
 
     thread: threading.Thread | None = None
 
 
 class FastPaths:
-    """The fast paths of a compiled graph, by the form of call that they serve; ``backend`` compiles it."""
+    """The fast paths of a compiled graph, by form of call.
 
-    __slots__ = ("_backend", "_early", "_lasting")
+    Args:
+        backend: the name of the backend that compiled the graph.
+    """
+
+    __slots__ = ("_backend", "_permanent", "_temporary")
 
     def __init__(self, backend: str) -> None:
         self._backend = backend
-        self._early: dict[CallForm | None, _FastPath] = {}
-        self._lasting: dict[CallForm | None, _FastPath] = {}
+        self._temporary: dict[CallForm | None, _FastPath] = {}
+        self._permanent: dict[CallForm | None, _FastPath] = {}
 
     def find(self, form: CallForm | None, make: Callable[[CallForm | None, bool], _FastPath]) -> _FastPath:
-        """The fast path for ``form``: ``make(form, early)`` returns a new one.
+        """The fast path for ``form``, a permanent or a temporary one.
 
-        An early one is not the C fast call, and returns REFUSED as soon as that pays.
+        A permanent one is the C fast call, or a checked call if the graph or its backend has no C fast call.
+        A temporary one is a checked call that returns REFUSED once a permanent one can replace it.
+
+        Args:
+            form: the form of call.
+            make: ``make(form, temporary)`` returns a new fast path.
         """
-        if (fast := self._lasting.get(form)) is not None:
+        if (fast := self._permanent.get(form)) is not None:
             return fast
         if CallCount.value >= MIN_CALLS and (not has_c_calls(self._backend) or _is_prepared()):
-            return self._lasting.setdefault(form, make(form, False))
-        return self._early.get(form) or self._early.setdefault(form, _counted(make(form, True)))
+            return self._permanent.setdefault(form, make(form, False))
+        return self._temporary.get(form) or self._temporary.setdefault(form, _counting(make(form, True)))
 
 
-def _counted(call: _FastPath) -> _FastPath:
-    """``call``, which counts its calls, and returns REFUSED once the process may use the C fast call.
+def _counting(call: _FastPath) -> _FastPath:
+    """A function that counts calls and runs ``call``, until a new fast path has to be made.
 
-    It returns REFUSED after :data:`MIN_CALLS` of the process, which starts the thread, and when that has
-    ended.
+    It returns REFUSED after :data:`MIN_CALLS` calls of the process, so that :func:`_is_prepared` starts the
+    thread, and once the thread has ended.
     """
 
     def counted(*values: Any) -> Any:
@@ -81,9 +93,10 @@ def _counted(call: _FastPath) -> _FastPath:
 
 
 def _is_prepared() -> bool:
-    """Whether no thread is preparing the C fast call; the first call starts it.
+    """Whether the thread that prepares the C fast call has ended; the first call starts the thread.
 
-    If it has failed, or there can't be another thread, the caller compiles the code, and gets the error.
+    It has ended, too, if the preparation has failed or no thread can be started. The caller then compiles the
+    code itself, which raises the error.
     """
     if not MIN_CALLS:
         return True
