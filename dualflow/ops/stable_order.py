@@ -49,8 +49,8 @@ def _ascending(x: Any, axis: int) -> Any:
 def _in_runs(rows: Any) -> bool:
     """Whether rows consist of a few rising or falling runs, which NumPy's stable sort merges."""
     falls = rows[..., 1:] < rows[..., :-1]
-    turns = np.count_nonzero(falls[..., 1:] != falls[..., :-1])
-    return bool(turns <= _RUNS * (rows.size // rows.shape[-1]))
+    direction_changes = np.count_nonzero(falls[..., 1:] != falls[..., :-1])
+    return bool(direction_changes <= _RUNS * (rows.size // rows.shape[-1]))
 
 
 def _ascending_wide(x: Any, axis: int) -> Any:

@@ -81,23 +81,23 @@ def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: 
     """
     (size,) = require_static_sizes(x.shape, "the gradient of cumprod", [axis])
     direction = 1 if reverse else -1
-    sums = _moved(g, axis, direction, 0) if exclusive else g
-    factors = _moved(x, axis, direction, 0)
+    sums = _shifted(g, axis, direction) if exclusive else g
+    factors = _shifted(x, axis, direction)
     reach = 1
     while reach < size:
-        sums = sums + factors * _moved(sums, axis, direction * reach, 0)
-        factors = factors * _moved(factors, axis, direction * reach, 0)
+        sums = sums + factors * _shifted(sums, axis, direction * reach)
+        factors = factors * _shifted(factors, axis, direction * reach)
         reach *= 2
     return sums * cumprod(x, axis, True, reverse)
 
 
-def _moved(x: Any, axis: int, by: int, value: float) -> Any:
-    """``x`` shifted by ``by`` along an axis of known size; ``value`` fills the start."""
+def _shifted(x: Any, axis: int, by: int) -> Any:
+    """``x`` shifted by ``by`` along an axis of static size; zeros fill the start."""
     size, count = x.shape[axis], min(abs(by), x.shape[axis])
     parts = split(x, [size - count, count] if by > 0 else [count, size - count], axis=axis)
-    around = [[0, 0] for _ in x.shape]
-    around[axis] = [count, 0] if by > 0 else [0, count]
-    return pad(parts[0] if by > 0 else parts[1], around, constant_values=value)
+    padding = [[0, 0] for _ in x.shape]
+    padding[axis] = [count, 0] if by > 0 else [0, count]
+    return pad(parts[0] if by > 0 else parts[1], padding)
 
 
 def _exponentials_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:

@@ -87,7 +87,7 @@ class _Segments(NamedTuple):
         return reshape(counts, [-1, *[1] * (len(self.data.shape) - self.axes)])
 
 
-def _numbers(data: Any, kinds: str = "iufc") -> Any:
+def _numbers(data: Any, kinds: str) -> Any:
     tensor = convert_to_tensor(data)
     if tensor.dtype.kind not in kinds:
         expected = "numbers" if "c" in kinds else "real numbers"

@@ -145,11 +145,11 @@ def inverse_stft(
     """
     length = static_int(frame_length, "frame_length")
     frames: Any = irfft(stfts, [_fft_length(fft_length, length)])
-    have = frames.shape[-1]
-    if have > length:
+    size = frames.shape[-1]
+    if size > length:
         frames = frames[..., :length]
-    elif have < length:
-        frames = pad(frames, [[0, 0]] * (len(frames.shape) - 1) + [[0, length - have]])
+    elif size < length:
+        frames = pad(frames, [[0, 0]] * (len(frames.shape) - 1) + [[0, length - size]])
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=frames.dtype)
     return overlap_and_add(frames, frame_step)
