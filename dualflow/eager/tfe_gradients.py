@@ -48,12 +48,12 @@ def value_and_gradients_function(
     (9.0, 6.0)
     """
 
-    chosen = None if params is None else [_argument_position(f, p) for p in params]
+    selected = None if params is None else [_argument_position(f, p) for p in params]
 
     @entry
     @functools.wraps(f)
-    def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
-        positions = range(len(args)) if chosen is None else chosen
+    def wrapper(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
+        positions = range(len(args)) if selected is None else selected
         if not args or any(not 0 <= p < len(args) for p in positions):
             raise InvalidArgumentError(
                 f"params is {list(positions)}, but {len(args)} arguments were given; params must be "
@@ -68,7 +68,7 @@ def value_and_gradients_function(
         value = _recorded(tape, f, inputs, kwargs)
         return value, _gradients(tape, value, dy, [inputs[p] for p in positions])
 
-    return decorated
+    return wrapper
 
 
 def _argument_position(f: Callable[..., Any], param: int | str) -> int:
@@ -109,7 +109,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @entry
     @functools.wraps(f)
-    def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    def wrapper(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         tape = Tape(accessed=True)
         value = _recorded(tape, f, args, kwargs)
         if value is None:
@@ -123,7 +123,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
             )
         return value, list(zip(_gradients(tape, value, dy, variables), variables, strict=True))
 
-    return decorated
+    return wrapper
 
 
 def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
@@ -161,10 +161,10 @@ def _gradients(tape: Tape, value: Any, dy: Any, sources: Sequence[Any]) -> Gradi
 def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
     @entry
     @functools.wraps(f)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         return f(*args, **kwargs)[1]
 
-    return decorated
+    return wrapper
 
 
 @entry

@@ -75,8 +75,8 @@ def save(
     writer.add_root(obj)
     if signatures is None:
         signatures = getattr(obj, "_default_save_signature", None)  # of a model of Keras
-    served = signatures_of(signatures, {"": obj} if is_function(obj) else members_of(obj))
-    numbers = {key: writer.traces.number(trace) for key, trace in served.items()}
+    saved_signatures = signatures_of(signatures, {"": obj} if is_function(obj) else members_of(obj))
+    numbers = {key: writer.traces.number(trace) for key, trace in saved_signatures.items()}
     content = {
         "objects": writer.entries(),
         "functions": writer.functions,

@@ -130,15 +130,15 @@ class TestCase(ArrayAssertions, TemporaryFiles):
         if executing_eagerly():
             yield EagerSession()
             return
-        wanted = get_default_graph() if graph is None else graph
+        session_graph = get_default_graph() if graph is None else graph
         if self._cached is None:
-            self._cached = Session(graph=wanted, config=config)
-        elif self._cached.graph is not wanted:
+            self._cached = Session(graph=session_graph, config=config)
+        elif self._cached.graph is not session_graph:
             raise FailedPreconditionError(
                 "The graph used to get the cached session is different from that of the first call; use "
                 "self.session() for more than one graph."
             )
-        with wanted.as_default(), self._cached.as_default():
+        with session_graph.as_default(), self._cached.as_default():
             yield self._cached
 
     def test_session(

@@ -300,8 +300,8 @@ def _example(program: CProgram, parameters: Sequence[CParameter]) -> str:
             count = " * ".join(_factor(writer, size) for size in p.spec.shape) or "1"
             c = c_type(p.spec.dtype)
             lines.append(f"    {c} *{p.name} = calloc((size_t)({count}) + 1, sizeof({c}));")
-    given = [f"    const int64_t {p.name} = 4;" for p in parameters if p.spec is None]
-    lines = [*given, *writer.definition_lines("\n".join(lines)), *lines]
+    size_lines = [f"    const int64_t {p.name} = 4;" for p in parameters if p.spec is None]
+    lines = [*size_lines, *writer.definition_lines("\n".join(lines)), *lines]
     sizes = ", ".join(program.sizes.names.values())
     arguments = ", ".join([*(p.name for p in parameters), "workspace"])
     tensors = [p.name for p in parameters if p.spec is not None]

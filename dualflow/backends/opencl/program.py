@@ -164,7 +164,7 @@ class DeviceProgram:
     # Buffers
 
     def has_size(self, buffer: int) -> bool:
-        """Whether the bytes of a buffer follow from the arguments; otherwise only a host call knows them."""
+        """Whether the size of a buffer follows from the arguments; otherwise a host call computes it."""
         return self.bounds.nbytes.get(buffer) is not None
 
     def name_of(self, buffer: int) -> str:

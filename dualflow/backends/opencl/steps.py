@@ -148,7 +148,7 @@ class HostOperand(NamedTuple):
     """A tensor that the host reads or writes.
 
     Attributes:
-        layout, shape, dtype: of the tensor; a size is None if only the host knows it.
+        layout, shape, dtype: of the tensor; a size is None if a host call computes it.
         on_host: whether its buffer is on the host, where a transfer has brought it. Otherwise its bytes alone
             are copied from and to the device.
         whole: whether the tensor fills its buffer.

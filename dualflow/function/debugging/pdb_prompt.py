@@ -77,19 +77,19 @@ class Prompt:
             scope.setdefault("outputs", step.outputs)
             self._debugger.stop(frame, depth, str(step))
 
-        code, names = self._codes.get(node.origin) or self._place(node.origin)
+        code, names = self._codes.get(node.origin) or self._compile_call(node.origin)
         scope[_RUN] = run
         exec(code, names, scope)
         self._values.update(zip(node.outputs, map(wrap, outputs), strict=True))
         return outputs
 
     def _scope(self, node: Node, step: Step) -> dict[str, Any]:
-        """The local names at the prompt; the user's hide those of the op."""
+        """The local names at the prompt: those of the op, which the user's names may shadow."""
         scope: dict[str, Any] = {"op": step.op, "inputs": step.inputs, "attrs": step.attrs, "__step__": step}
         return scope | self._names.shown(node, self._values)
 
-    def _place(self, origin: Origin) -> tuple[CodeType, dict[str, Any]]:
-        """A call of ``run`` on the user's line, and the globals of the line's module."""
+    def _compile_call(self, origin: Origin) -> tuple[CodeType, dict[str, Any]]:
+        """The code of a call of ``run`` on the user's line, and the globals of the line's module; cached."""
         tree = ast.increment_lineno(ast.parse(f"{_RUN}()"), origin.line - 1)
         name = origin.function.rpartition(".")[2]
         code = compile(tree, origin.file, "exec").replace(co_name=name, co_qualname=origin.function)

@@ -23,7 +23,8 @@ _NE = {"f": "fcmp une", **dict.fromkeys("iubp", "icmp ne")}
 
 
 @functools.cache
-def _counted(type: Type) -> str:
+def _iota_literal(type: Type) -> str:
+    """The text of the constant vector 0, 1, 2 ...; 0 for a type of one lane."""
     lanes = [f"{type.scalar} {type.scalar.literal(i)}" for i in range(type.lanes)]
     return f"<{', '.join(lanes)}>" if type.lanes > 1 else type.literal(0)
 
@@ -78,7 +79,7 @@ class Emitter:
 
     def iota(self, type: Type) -> EmittedValue:
         """The constant vector 0, 1, 2 ... of a type."""
-        return EmittedValue(self, type, _counted(type))
+        return EmittedValue(self, type, _iota_literal(type))
 
     def address(self, name: str) -> EmittedValue:
         """The address of a function or of constant data."""

@@ -99,11 +99,11 @@ def _step(cell: Any, lengths: Any) -> Callable[[Any, Any], Any]:
             return outputs, new_state
         running = time < lengths
 
-        def chosen(new: Any, old: Any) -> Any:
+        def if_running(new: Any, old: Any) -> Any:
             return where(running[(..., *[None] * (len(new.shape) - 1))], new, old)
 
-        kept = tree.map_structure(chosen, new_state, state)
-        return tree.map_structure(lambda x: chosen(x, zeros_like(x)), outputs), kept
+        next_state = tree.map_structure(if_running, new_state, state)
+        return tree.map_structure(lambda x: if_running(x, zeros_like(x)), outputs), next_state
 
     return step
 
