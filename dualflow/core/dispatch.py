@@ -68,6 +68,13 @@ class AbstractComposite:
         """
         raise NotImplementedError
 
+    def __invariant__(self, shape: Shape) -> Sequence[TensorSpec] | None:
+        """The specs of the leaves of all composites of ``shape``, which a loop carries for this one.
+
+        None if there are none: the class has no rule, or this composite does not have the shape.
+        """
+        return None
+
 
 class DifferentiableComposite(AbstractComposite):
     """A composite of which ``values`` is differentiable."""

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.dispatch import AbstractComposite
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
-from dualflow.function.control.shape_invariants import matches_invariant
+from dualflow.function.control.shape_invariants import (
+    composite_invariants,
+    is_array_invariant,
+    matches_invariant,
+)
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.static import static_int
@@ -83,8 +88,9 @@ def set_loop_options(
         parallel_iterations: ignored: iterations run one after another.
         swap_memory: ignored.
         maximum_iterations: the largest number of iterations, a Python int.
-        shape_invariants: pairs of a tensor that iterations assign and its shape in all iterations, with None
-            for sizes that change.
+        shape_invariants: pairs of a tensor, a RaggedTensor or a SparseTensor that iterations assign and its
+            shape in all iterations, with None for sizes that change. A SparseTensor keeps its shape; the
+            number of its elements changes.
 
     Raises:
         InvalidArgumentError: a tensor of an invariant is not carried by the loop, or does not have this shape
@@ -107,6 +113,11 @@ def set_loop_options(
     if maximum_iterations is not None:
         options.max_iterations = static_int(maximum_iterations, "maximum_iterations")
     for x, shape in shape_invariants or ():
+        if isinstance(x, AbstractComposite):
+            options.shapes += [(part, spec.shape) for part, spec in composite_invariants(x, shape)]
+            continue
+        if is_array_invariant(x, shape):
+            continue
         invariant = as_shape(shape)
         options.shapes.append((x, Shape([None] * len(x.shape)) if invariant is UNKNOWN_RANK else invariant))
 

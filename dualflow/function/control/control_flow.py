@@ -172,8 +172,9 @@ def while_loop(
         body: a function of the loop variables that returns the next ones, of the same structure, dtypes and
             shapes.
         loop_vars: a list, tuple or other structure of tensors, or of values that convert to tensors.
-        shape_invariants: a shape or TensorSpec for each loop variable, in their structure, with None for
-            sizes that iterations may change; by default all shapes are constant.
+        shape_invariants: a shape or spec for each loop variable, in their structure, with None for sizes
+            that iterations may change; by default all shapes are constant. A SparseTensor keeps its shape;
+            with an invariant, the number of its elements may change.
         back_prop: whether gradients flow through the loop.
         maximum_iterations: the largest number of iterations, a Python int; unlimited by default.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dispatch import AbstractComposite, AbstractTensor
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import flatten
+from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 
 
@@ -42,10 +43,12 @@ def invariant_specs(loop_vars: Any, invariants: Any) -> list[TensorSpec]:
 
 
 def _collect(value: Any, invariant: Any, specs: list[TensorSpec]) -> None:
-    if invariant is None:
+    if invariant is None or is_array_invariant(value, invariant):
         specs += [TensorSpec.of(x.shape, x.dtype) for x in flatten(value)[0]]
     elif isinstance(value, AbstractTensor):
         specs.append(_spec(value, invariant))
+    elif isinstance(value, AbstractComposite):
+        specs += [_spec(*pair) for pair in composite_invariants(value, invariant)]
     elif isinstance(value, dict) and isinstance(invariant, dict) and value.keys() == invariant.keys():
         for key in sorted(value):
             _collect(value[key], invariant[key], specs)
@@ -57,6 +60,27 @@ def _collect(value: Any, invariant: Any, specs: list[TensorSpec]) -> None:
             f"shape_invariants must have the structure of the loop variables, {value!r}, not that of "
             f"{invariant!r}; give a shape for each of them.{here()}"
         )
+
+
+def is_array_invariant(value: Any, invariant: Any) -> bool:
+    """Whether ``value`` is a TensorArray, of which the shape of a scalar and an unknown rank are ignored."""
+    return isinstance(value, TensorArray) and as_shape(invariant) in (UNKNOWN_RANK, Shape(()))
+
+
+def composite_invariants(x: AbstractComposite, invariant: Any) -> list[tuple[Any, TensorSpec]]:
+    """Pairs of a tensor of a composite and its spec in all iterations, for a shape or spec of the composite.
+
+    Raises:
+        InvalidArgumentError: the composite does not have this shape, or its class has no shape invariants.
+    """
+    shape = as_shape(getattr(invariant, "shape", invariant))
+    specs = x.__invariant__(shape)
+    if specs is None:
+        raise InvalidArgumentError(
+            f"A loop variable is {x!r}, for which {shape} is no shape invariant; give its shape, with None "
+            f"for the sizes that iterations change.{here()}"
+        )
+    return list(zip(flatten(x)[0], specs, strict=True))
 
 
 def _is_listed(invariant: Any) -> bool:

@@ -9,8 +9,9 @@ from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.dispatch import DifferentiableComposite
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape, normalize_axis
+from dualflow.core.shape import UNKNOWN_RANK, Shape, normalize_axis
 from dualflow.core.tracebacks import entry
+from dualflow.core.tree import flatten
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill
 from dualflow.ops.ragged.ragged_spec import RaggedStructure, RaggedTensorSpec, from_parts, splits_dtype
@@ -23,7 +24,10 @@ from dualflow.ops.ragged.row_partitions import (
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
+    from dualflow.core.spec import TensorSpec
     from dualflow.ops.tensor import Tensor
 
 
@@ -235,6 +239,14 @@ class RaggedRows(CompositeTensor, DifferentiableComposite):
     @property
     def _type_spec(self) -> RaggedTensorSpec:
         return RaggedTensorSpec.from_value(self)
+
+    def __invariant__(self, shape: Shape) -> Sequence[TensorSpec] | None:
+        sizes = Shape([None] * len(self.shape)) if shape is UNKNOWN_RANK else shape
+        if len(sizes) != len(self.shape):
+            return None
+        specs: Sequence[TensorSpec]
+        specs, _ = flatten(RaggedTensorSpec(sizes, self.dtype, self.ragged_rank, self.row_splits.dtype))
+        return specs
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The ragged tensor as a structure of its values and row splits."""

@@ -209,6 +209,14 @@ class SparseTensor(CompositeTensor, DifferentiableComposite):
         used = np.array([size != 1 for size in dense.shape], np.int64)
         return gather_nd(dense, self._indices[:, len(self._shape) - rank :] * used)
 
+    def __invariant__(self, shape: Shape) -> Sequence[TensorSpec] | None:
+        """The specs for any number of elements; ``shape`` is also the rank alone, as TensorFlow has it."""
+        rank = len(self._shape)
+        if shape != (rank,) and not shape.is_compatible_with(self._shape):
+            return None
+        specs = [TensorSpec([None, rank], int64), TensorSpec([None], self.dtype)]
+        return specs if self._shape.is_static else [*specs, TensorSpec([rank], int64)]
+
     @property
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec.from_value(self)

@@ -52,6 +52,20 @@ def test_of_several_variables_those_that_are_named_grow():
     assert (x.shape, y.shape, count.numpy()) == ((4,), (16, 2), 3)
 
 
+def test_a_ragged_tensor_grows_beside_a_tensor_array():
+    @df.function
+    def f(x, n):
+        rows = df.TensorArray(df.float32, n, element_shape=[])
+        for i in df.range(n):
+            options(shape_invariants=[(x, [None, None]), (rows, df.TensorShape(None))])
+            x, rows = df.concat([x, x[:1]], 0), rows.write(i, df.reduce_sum(x.values))
+        return x, rows.stack()
+
+    x, sums = f(df.ragged.constant([[1.0, 2.0], [3.0]]), df.constant(2))
+    assert x.to_list() == [[1.0, 2.0], [3.0], [1.0, 2.0], [1.0, 2.0]]
+    assert sums.numpy().tolist() == [6.0, 9.0]
+
+
 def test_the_iterations_are_bounded():
     @df.function
     def f(n):

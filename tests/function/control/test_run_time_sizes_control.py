@@ -338,6 +338,57 @@ def test_invariants_that_do_not_fit_are_refused(mode, invariants, message):
         mode(program)(df.constant(X))
 
 
+def concatenated_twice(x, invariant, axis=0):
+    return df.while_loop(
+        lambda i, y: i < 2,
+        lambda i, y: (i + 1, df.concat([y, y], axis)),
+        (df.constant(0), x),
+        shape_invariants=([], invariant),
+    )[1]
+
+
+@pytest.mark.parametrize(
+    ("invariant", "axis"),
+    [(df.RaggedTensorSpec([2, None]), 1), (df.TensorShape([None, None]), 0), (df.TensorShape(None), 0)],
+)
+def test_a_ragged_tensor_has_a_shape_invariant(mode, invariant, axis):
+    rows = [[1.0, 2.0], [3.0]]
+    result = mode(lambda x: concatenated_twice(x, invariant, axis))(df.ragged.constant(rows))
+    assert result.to_list() == ([row * 4 for row in rows] if axis else rows * 4)
+
+
+def test_an_invariant_of_another_rank_than_its_ragged_tensor_is_refused(mode):
+    with pytest.raises(InvalidArgumentError, match=r"for which \(None,\) is no shape invariant"):
+        mode(lambda x: concatenated_twice(x, [None]))(df.ragged.constant([[1.0], []]))
+
+
+@pytest.mark.parametrize("invariant", [df.TensorShape([2]), df.TensorShape([3, None])])
+def test_the_elements_of_a_sparse_tensor_grow_in_a_loop_with_an_invariant(mode, invariant):
+    def program(x):
+        return df.while_loop(
+            lambda i, y: i < 2,
+            lambda i, y: (i + 1, df.sparse.add(y, df.SparseTensor([[1, 1]], [2.0], [3, 3]))),
+            (df.constant(0), x),
+            shape_invariants=([], invariant),
+        )[1]
+
+    result = mode(program)(df.SparseTensor([[0, 0]], [1.0], [3, 3]))
+    assert df.sparse.to_dense(result).numpy().tolist() == [[1.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("invariant", [df.TensorShape(None), df.TensorShape([])])
+def test_the_invariant_of_a_tensor_array_is_ignored(mode, invariant):
+    def program(n):
+        return df.while_loop(
+            lambda i, rows: i < n,
+            lambda i, rows: (i + 1, rows.write(i, i * i)),
+            (df.constant(0), df.TensorArray(df.int32, 0, dynamic_size=True, element_shape=[])),
+            shape_invariants=([], invariant),
+        )[1].stack()
+
+    assert mode(program)(df.constant(4)).numpy().tolist() == [0, 1, 4, 9]
+
+
 def test_a_failure_in_an_iteration_leaves_variables_as_eager_would():
     v = df.Variable(0.0)
 
