@@ -194,14 +194,21 @@ class Function(PicklableFunction, Generic[P, R]):
         return self._run(self._recent.keep(kind, concrete, form_of(indices, values)), inputs, names)
 
     def _run(self, cached: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
-        """The result of a trace; from the second call on, the next call tries its fast path first."""
+        """The result of a trace; from its second call on, the next call tries its fast path first.
+
+        If it serves all sizes, and the function has been called before, that is from its first call on.
+        """
         trace, generation = cached.trace, REWRITES.generation
         if dispatch.current() is not EAGER or CALL_MODE.watched:
             return trace.run(inputs)
         compiled = trace.compiled_for(inputs)
-        if not compiled.may_use_fast_path():
-            return trace.run(inputs)
         values = cached.values(inputs)
+        if not compiled.may_use_fast_path():
+            result = trace.run(inputs)
+            if self._calls > 1 and compiled.may_use_fast_path() and compiled.serves_all_sizes:
+                fast = compiled.fast_path(cached.form)
+                self._recent.try_first(fast, trace, len(values), names, generation)
+            return result
         fast = compiled.fast_path(cached.form)
         self._recent.try_first(fast, trace, len(values), names, generation)
         result = fast(*values)

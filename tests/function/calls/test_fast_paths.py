@@ -335,6 +335,13 @@ print(results == [1.0] * 3)
 """
 
 
+def test_the_first_call_after_the_program_for_all_sizes_is_as_short_as_later_ones(lines_run):
+    f = df.function(lambda x: df.reduce_sum(x * 2.0))
+    f(df.ones([3])), f(df.ones([5]))
+    x, y = df.ones([7]), df.ones([9])
+    assert lines_run(lambda: f(x)) <= lines_run(lambda: f(y))
+
+
 def test_the_first_calls_of_a_process_bind_no_arguments_for_a_new_size(tmp_path):
     environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path)}
     for _ in range(2):  # whether the programs are on disk
