@@ -28,6 +28,7 @@ from dualflow.function.calls.call_form import REFUSED, form_of, refuse
 from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.status_text import status
 from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.control.postponed_calls import RANK_ERRORS
 from dualflow.function.options import (
     AUTOMATIC,
     bytes_of,
@@ -143,9 +144,10 @@ class Function(PicklableFunction, Generic[P, R]):
                 return result
             return self._slow(args)
         except Exception as error:
-            postponed = dispatch.current().postponed(self, args, kwargs)  # in graph mode: of unknown rank
-            if postponed is not None:
-                return postponed
+            if isinstance(error, RANK_ERRORS):
+                postponed = dispatch.current().postponed(self, args, kwargs)  # in graph mode: of unknown rank
+                if postponed is not None:
+                    return postponed
             hide_frames(error)
             raise
 

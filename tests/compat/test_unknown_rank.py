@@ -145,6 +145,18 @@ def test_python_functions_read_tensors_of_unknown_rank(session: v1.Session, call
         same(session.run(results, {x: array}), expected)
 
 
+def test_an_error_of_the_user_ends_the_trace(session: v1.Session) -> None:
+    calls = []
+
+    def fails(x: Any) -> None:
+        calls.append(x)
+        raise KeyError("the user's")
+
+    with pytest.raises(KeyError, match="the user's"):
+        df.function(fails)(v1.placeholder("float"))
+    assert len(calls) == 1
+
+
 def test_one_graph_computes_with_axes_of_each_number(session: v1.Session) -> None:
     x = v1.placeholder("float")
     turned, total = df.transpose(x, df.range(df.rank(x))[::-1]), df.reduce_sum(x, axis=-1)

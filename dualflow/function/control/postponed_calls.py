@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
+RANK_ERRORS: Final = (InvalidArgumentError, DTypeError)
+"""The errors of a call that reads a rank or sizes which only a run has."""
 
 
 def postponable(function: F) -> F:
@@ -19,7 +21,7 @@ def postponable(function: F) -> F:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (InvalidArgumentError, DTypeError):
+        except RANK_ERRORS:
             results = dispatch.current().postponed(function, args, kwargs)
             if results is None:
                 raise
