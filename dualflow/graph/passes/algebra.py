@@ -85,7 +85,7 @@ def _spread(value: Value, node: Node, make: Make) -> Replacement:
     return (make(BROADCAST_TO, (value,), {"shape": shape}),) if shape.is_static else None
 
 
-def _beside(node: Node, number: float, *, negative_zero: bool = False) -> Value | None:
+def _other_operand(node: Node, number: float, *, negative_zero: bool = False) -> Value | None:
     """The other input of a commutative node, if one of its inputs is ``number``, as for :func:`_is`."""
     x, y = node.inputs
     if _is(y, number, negative_zero=negative_zero):
@@ -95,13 +95,13 @@ def _beside(node: Node, number: float, *, negative_zero: bool = False) -> Value 
 
 def times_one(node: Node, make: Make) -> Replacement:
     """x * 1 = x"""
-    x = _beside(node, 1)
+    x = _other_operand(node, 1)
     return _spread(x, node, make) if x is not None and _real(x) else None
 
 
 def times_minus_one(node: Node, make: Make) -> Replacement:
     """x * -1 = -x"""
-    x = _beside(node, -1)
+    x = _other_operand(node, -1)
     if x is None or x.spec.dtype.kind not in "if":
         return None
     return _spread(make(negative.op, (x,)), node, make)
@@ -127,7 +127,7 @@ def over_one(node: Node, make: Make) -> Replacement:
 
 def plus_zero(node: Node, make: Make) -> Replacement:
     """x + -0.0 = x, and n + 0 = n for integers; x + 0.0 is 0.0 for -0.0"""
-    x = _beside(node, 0, negative_zero=True)
+    x = _other_operand(node, 0, negative_zero=True)
     return _spread(x, node, make) if x is not None else None
 
 
