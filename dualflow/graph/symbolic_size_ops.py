@@ -150,7 +150,8 @@ def is_argument_size(node: Node) -> bool:
 
 def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
     """For each size variable, the input axes that have this size."""
-    bound = [n.attrs for n in graph.nodes if is_argument_size(n)]
+    nodes = [n for n in graph.nodes if n.effect is not None]  # that of BIND_SIZE
+    bound = [n.attrs for n in nodes if is_argument_size(n)]
     axes = {variable_of(attrs["size"]): attrs["argument_axes"] for attrs in bound}
     return {variable: equal for variable, equal in axes.items() if variable is not None}
 

@@ -243,7 +243,7 @@ def _may_be_concurrent(node: Node, bound: frozenset[SizeFactor]) -> bool:
         return False
     body = body_of(node)
     nodes = (node,) if body is None else (node, *body.nodes)
-    if body is not None and any(n.bodies for n in body.nodes):
+    if body is not None and any(n.attrs and n.bodies for n in body.nodes):
         return False
     specs = [v.spec for n in nodes for v in (*n.inputs, *n.outputs)]
     shapes = {id(spec.shape): spec.shape for spec in specs}.values()  # values share most of them

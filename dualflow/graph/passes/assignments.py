@@ -99,7 +99,7 @@ def assigns_before_failure(graph: Graph) -> bool:
             if may_fail(node):
                 return True
             assigned = True
-        elif bodies(node):
+        elif node.attrs and bodies(node):
             inside = [*walk_nodes(node)]
             if any(map(assigned_by, inside)):
                 if any(map(may_fail, inside)):
