@@ -201,7 +201,7 @@ def _common_results(
     Sizes that are equal for all ranks are static.
     """
     results_by_rank: list[_ResultsOfRank] = []
-    refusal: DualflowError | None = None
+    refusals: dict[int, DualflowError] = {}
     count = 0
     for rank in (*_RANKS, *_HIGHER_RANKS):
         if rank in _HIGHER_RANKS and count > 1:
@@ -210,10 +210,10 @@ def _common_results(
             results_by_rank += _results(name, function, inputs, rank)
             count += 1
         except DualflowError as error:
-            refusal = refusal or error
+            refusals[rank] = error
     if not results_by_rank:
         raise InvalidArgumentError(
-            f"{name} can't be called with a tensor of unknown rank. {_REMEDY} ({refusal})"
+            f"{name} can't be called with a tensor of unknown rank. {_REMEDY} ({refusals[_RANKS[0]]})"
         )
     first = results_by_rank[0]
     dtypes = [s.dtype for s in first.specs]
@@ -230,8 +230,10 @@ def _common_results(
         )
     captured = list({id(x): x for r in results_by_rank for x in r.captured}.values())
     operands = [*inputs, *[x.spec for x in captured if isinstance(x, SymbolicTensor)]]
-    if refusal is not None and sum(map(_has_unknown_rank_or_sizes, operands)) > 1:
-        # inputs of different ranks may fit together
+    fit_together = bool(refusals) and sum(map(_has_unknown_rank_or_sizes, operands)) > 1
+    # Of a vector of unknown length, whose numbers may be sizes, no result is traced.
+    may_be_sizes = 1 in refusals and any(s.shape is UNKNOWN_RANK and s.dtype.is_integer for s in operands)
+    if fit_together or may_be_sizes:
         return first.structure, tuple([TensorSpec.of(UNKNOWN_RANK, dtype) for dtype in dtypes]), captured
     columns = zip(*[r.specs for r in results_by_rank], strict=True)
     specs = tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])

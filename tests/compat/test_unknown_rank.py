@@ -157,6 +157,12 @@ def test_an_error_of_the_user_ends_the_trace(session: v1.Session) -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("fed", [3, [2], [2, 3], []])
+def test_sizes_may_be_of_unknown_rank(session: v1.Session, fed: Any) -> None:
+    sizes = v1.placeholder(df.int32)
+    np.testing.assert_array_equal(session.run(df.fill(sizes, 2.0) + 1.0, {sizes: fed}), np.full(fed, 3.0))
+
+
 def test_one_graph_computes_with_axes_of_each_number(session: v1.Session) -> None:
     x = v1.placeholder("float")
     turned, total = df.transpose(x, df.range(df.rank(x))[::-1]), df.reduce_sum(x, axis=-1)
