@@ -83,8 +83,8 @@ def _of_strings(value: Any, dtype: DType | None, convert: Callable[[Any], Array]
     """Strings as an array of bytes; an error if ``dtype`` is numeric."""
     if dtype is not None and not dtype.is_string:
         raise DTypeError(
-            f"Cannot convert {_short(value)} to a tensor of dtype {dtype.name}; df.strings.to_number makes "
-            "numbers of strings."
+            f"Cannot convert {short_repr(value)} to a tensor of dtype {dtype.name}; df.strings.to_number "
+            "makes numbers of strings."
         )
     return convert(value)
 
@@ -106,8 +106,9 @@ def reject_mask(value: Any) -> None:
         return
     if np.any(getattr(value, "mask", False)):
         raise InvalidArgumentError(
-            f"A masked array has no values at its masked elements, and tensors have no mask: {_short(value)}."
-            " Give x.filled(value), and the mask as a tensor of its own, df.constant(np.ma.getmaskarray(x))."
+            "A masked array has no values at its masked elements, and tensors have no mask: "
+            f"{short_repr(value)}. Give x.filled(value), and the mask as a tensor of its own, "
+            "df.constant(np.ma.getmaskarray(x))."
         )
 
 
@@ -124,7 +125,7 @@ def _from_numpy(value: Any, dtype: DType | None) -> Array:
     if array.dtype is target:
         return np.array(array)
     if dtype is not None and dtype.is_string:
-        raise DTypeError(_NO_STRINGS.format(_short(value)))
+        raise DTypeError(_NO_STRINGS.format(short_repr(value)))
     with np.errstate(all="ignore"):
         return np.array(array, dtype=target)
 
@@ -135,12 +136,14 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
     except ValueError as error:
         if "inhomogeneous" in str(error):
             raise InvalidArgumentError(
-                f"Rows of different lengths can't make one tensor: {_short(value)}."
+                f"Rows of different lengths can't make one tensor: {short_repr(value)}."
             ) from None
-        raise InvalidArgumentError(f"{_short(value)} can't become a tensor: {error}; give numbers.") from None
+        raise InvalidArgumentError(
+            f"{short_repr(value)} can't become a tensor: {error}; give numbers."
+        ) from None
     except MemoryError:
         raise ResourceExhaustedError(
-            f"{_short(value)} is too large for memory; make tensors of its parts."
+            f"{short_repr(value)} is too large for memory; make tensors of its parts."
         ) from None
     leaves = _leaves(value)
     if holds_text(array.dtype) and leaves and isinstance(leaves[0], np.generic):  # arrays of strings
@@ -159,7 +162,7 @@ def _of_integers(value: Any) -> Array:
         return np.array(value, np.uint64)
     except OverflowError:
         raise InvalidArgumentError(
-            f"An integer in {_short(value)} is outside int64 and uint64; give floats."
+            f"An integer in {short_repr(value)} is outside int64 and uint64; give floats."
         ) from None
 
 
@@ -180,7 +183,7 @@ def _leaves(value: Any) -> list[Any]:
 def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | None) -> Array:
     if dtype is not None and dtype.is_string:
         if leaves:
-            raise DTypeError(_NO_STRINGS.format(_short(value)))
+            raise DTypeError(_NO_STRINGS.format(short_repr(value)))
         return array.astype(object)
     if dtype is None:
         default = int32 if isinstance(value, Shape) and not value else _default(array, leaves)
@@ -190,7 +193,7 @@ def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | Non
     allowed = dtype.kind in kinds[array.dtype.kind] or (array.dtype.kind == "b" and dtype.kind in "iuf")
     if leaves and not allowed and not numpy_leaf:
         raise DTypeError(
-            f"Can't make a tensor of dtype {dtype.name} from {_short(value)}; cast it with df.cast."
+            f"Can't make a tensor of dtype {dtype.name} from {short_repr(value)}; cast it with df.cast."
         )
     if array.size and array.dtype.kind in "iu" and dtype.kind in "iu" and not numpy_leaf:
         _check_range(array, dtype)
@@ -234,10 +237,11 @@ def _unsuitable(value: Any) -> str:
     if value is None:
         return "None can't become a tensor; give a number or a tensor."
     if isinstance(value, str | bytes):
-        return f"Numbers and strings can't make one tensor: {_short(value)} stands among numbers."
-    return f"An object of type {type(value).__name__} can't become a tensor: {_short(value)}."
+        return f"Numbers and strings can't make one tensor: {short_repr(value)} stands among numbers."
+    return f"An object of type {type(value).__name__} can't become a tensor: {short_repr(value)}."
 
 
-def _short(value: Any) -> str:
+def short_repr(value: Any) -> str:
+    """The ``repr`` of a value for an error, cut to 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.convert import short_repr
 from dualflow.core.dtypes import DType, late_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 
@@ -27,9 +28,9 @@ def from_numpy(array: Array) -> Array:
     elements = array.astype(object).ravel().tolist()
     if elements and not any(isinstance(x, str | bytes) for x in elements):
         raise DTypeError(
-            f"A NumPy array of Python objects can't make a tensor: it holds {_short(elements[0])}. Give it a "
-            "dtype of numbers with astype; join arrays of equal shapes with np.stack, and rows of different "
-            "lengths with df.ragged.constant."
+            f"A NumPy array of Python objects can't make a tensor: it holds {short_repr(elements[0])}. Give "
+            "it a dtype of numbers with astype; join arrays of equal shapes with np.stack, and rows of "
+            "different lengths with df.ragged.constant."
         )
     encoded = np.empty(array.shape, object)
     encoded.ravel()[...] = [_encoded(x) for x in elements]
@@ -48,7 +49,7 @@ def from_list(value: Any) -> Array:
     except ValueError:
         array = None
     if array is None or any(isinstance(x, list | tuple | np.ndarray) for x in array.ravel().tolist()):
-        raise InvalidArgumentError(f"Rows of different lengths can't make one tensor: {_short(value)}.")
+        raise InvalidArgumentError(f"Rows of different lengths can't make one tensor: {short_repr(value)}.")
     return from_numpy(array)
 
 
@@ -59,18 +60,13 @@ def _encoded(x: Any) -> bytes:
         return bytes(x)
     if not isinstance(x, str):
         raise DTypeError(
-            f"Strings and objects of type {type(x).__name__} can't make one tensor: {_short(x)} stands among "
-            "strings; give str or bytes everywhere."
+            f"Strings and objects of type {type(x).__name__} can't make one tensor: {short_repr(x)} stands "
+            "among strings; give str or bytes everywhere."
         )
     try:
         return x.encode()
     except UnicodeEncodeError:
         raise InvalidArgumentError(
-            f"{_short(x)} has half of a surrogate pair, which UTF-8 can't hold; give bytes, such as "
+            f"{short_repr(x)} has half of a surrogate pair, which UTF-8 can't hold; give bytes, such as "
             "os.fsencode(name) of a file's name."
         ) from None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -38,6 +38,7 @@ from dualflow.core.system_errors import system_errors
 from dualflow.train.array_file import ArrayEntry, entries_of, open_arrays, read_array, write_arrays
 from dualflow.train.durable import make_folder, replace_text, sync_file, writing_in
 from dualflow.train.encoding import Array
+from dualflow.train.folder import canonical_json
 
 MANIFEST: Final = "saved_model.json"
 FORMAT: Final = "dualflow saved model"
@@ -224,13 +225,9 @@ def _copy_file(assets: Sequence[Path], folder: Path) -> list[str]:
 
 
 def _manifest(content: Mapping[str, Any]) -> str:
-    text = _canonical(content)
+    text = canonical_json(content)
     head = {"format": FORMAT, "version": VERSION}
     return json.dumps({**head, "checksum": zlib.crc32(text.encode()), "content": content}, indent=1) + "\n"
-
-
-def _canonical(content: Any) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -256,7 +253,7 @@ def _content(path: Path) -> dict[str, Any]:
         )
     content = manifest.get("content")
     try:
-        checksum = zlib.crc32(_canonical(content).encode())
+        checksum = zlib.crc32(canonical_json(content).encode())
     except RecursionError:
         raise damaged(path, f"{MANIFEST} is nested too deeply") from None
     if version != VERSION or checksum != manifest.get("checksum"):

@@ -148,12 +148,13 @@ def damaged(path: Path, what: str) -> DataLossError:
 
 
 def _index(content: Any) -> str:
-    text = _canonical(content)
+    text = canonical_json(content)
     head = {"format": _FORMAT, "version": _VERSION, "checksum": zlib.crc32(text.encode())}
     return json.dumps(head)[:-1] + f', "content": {text}}}\n'
 
 
-def _canonical(content: Any) -> str:
+def canonical_json(content: Any) -> str:
+    """JSON of which a checksum is computed: with sorted keys and without spaces."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
@@ -183,7 +184,7 @@ def _verified_content(path: Path) -> dict[str, Any]:
             f"{_VERSION}: restore it with the version that saved it, or a later one."
         )
     content = index.get("content")
-    if version != _VERSION or zlib.crc32(_canonical(content).encode()) != index.get("checksum"):
+    if version != _VERSION or zlib.crc32(canonical_json(content).encode()) != index.get("checksum"):
         raise damaged(path, f"{INDEX} has a wrong checksum")
     if not isinstance(content, dict) or not {"file", "arrays", "nodes"} <= content.keys():
         raise damaged(path, f"{INDEX} lacks one of its parts")
