@@ -115,7 +115,7 @@ def run_kernel(
     key = call_key(what, arrays, attrs, count)
     run = _runs.get(key, _MISSING)
     if run is _MISSING:
-        run = _run_of(key, what, arrays, attrs, count)
+        run = _kernel_or_none(key, what, arrays, attrs, count)
     if run is None:
         return None
     try:
@@ -146,7 +146,7 @@ def _has_kernel(op: Op, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> bo
     return isinstance(kind, _KINDS)
 
 
-def _run_of(
+def _kernel_or_none(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
     """A new kernel for calls of ``key``; None if NumPy runs them, or this thread is compiling a kernel."""

@@ -131,15 +131,15 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     moved = flat.shape
     count = math.prod(require_static_sizes(moved[len(kept) :], "the gradient of reduce_prod"))
     rows = reshape(flat, (*moved[: len(kept)], count))
-    other_products = _before(rows, count, 1) * _before(rows, count, -1)
+    other_products = _exclusive_products(rows, count, 1) * _exclusive_products(rows, count, -1)
     order = (*kept, *axis)
     indices = sorted(range(len(order)), key=order.__getitem__)
     restored = transpose(reshape(other_products, moved), tuple(indices))
     return restored * spread(g, x, axis, keepdims)
 
 
-def _before(rows: Any, count: int, direction: int) -> Any:
-    """The product of the elements before (or, for -1, after) each, along the last axis, by doubling."""
+def _exclusive_products(rows: Any, count: int, direction: int) -> Any:
+    """For each element the product of those before it (after it, if ``direction`` is -1), by doubling."""
     products, reach = _shifted(rows, count, 1, direction), 1
     while reach < count:
         products = products * _shifted(products, count, reach, direction)

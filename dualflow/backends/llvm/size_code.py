@@ -133,7 +133,7 @@ class SizeCode:
         return count
 
     def array(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The code, with its end."""
+        """The words of the code, and an END instruction."""
         return np.array([*self.words, SizeOp.END, 0, 0, 0, 0], np.int64)
 
     def _append(self, op: SizeOp, target: int, x: int, y: int, k: int = 0) -> int:

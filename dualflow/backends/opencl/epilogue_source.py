@@ -57,7 +57,7 @@ class _EpilogueSourceWriter(OpenCLWriter):
         self.grid = [s for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.For)]
 
     def epilogue_source(self) -> EpilogueSource:
-        """The parts of the source."""
+        """The parts of the epilogue's source, which the source of the product's kernel contains."""
         self._write_body()
         lines = without_unused([*self._indices(self._inner_sizes()), *self.lines.text])
         return EpilogueSource(

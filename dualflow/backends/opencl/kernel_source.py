@@ -111,7 +111,7 @@ class OpenCLWriter(CKernelWriter):
         self.grid = grid_loops(kernel, num_parallel)
 
     def program(self) -> OpenCLKernel:
-        """The program of the kernel."""
+        """The source of the kernel, with what its launches have to pass and check."""
         kernel = self.kernel
         self._write_body()
         scratch = tuple([s for s in kernel.body if isinstance(s, ks.ScratchBuffer)])

@@ -185,7 +185,7 @@ class _Path:
         return path
 
     def _loop(self, loop: HostLoop) -> None:
-        """Iterate to the state at the start of an iteration that its end doesn't change."""
+        """Plan the transfers of a loop, until all iterations begin with the same valid copies."""
         self._hoist(walk_steps((*loop.test, *loop.body)))
         while True:
             test = self._inside(loop.test)

@@ -96,14 +96,14 @@ class Template:
         with self._with_store():
             store = store_here()
             if store in self._lines:
-                return self._again(store, args, kwargs)
+                return self._call_again(store, args, kwargs)
             with variable_scope(self._scopes.get(store) or self._unique_name, self.name) as scope:
                 self._scopes.setdefault(store, scope)
                 result = self._function(*args, **kwargs)
             self._lines[store] = caller()
             return result
 
-    def _again(self, store: VariableStore, args: Any, kwargs: Any) -> Any:
+    def _call_again(self, store: VariableStore, args: Any, kwargs: Any) -> Any:
         """A call after the first one in this graph, or eagerly, which reuses its variables."""
         graph = recording_graph()
         before = 0 if graph is None else len(graph.engine.variables)

@@ -276,7 +276,7 @@ class _Drawing:
         return ", ".join(attributes(value.node)).removeprefix("value=")
 
     def _add(self, box: Box, inputs: Iterable[Value], outputs: Iterable[Value]) -> None:
-        """Add a box, with a wire for each of its inputs; one for the values of a group."""
+        """Add a box, with a wire for each of its inputs; inputs from one group share a wire."""
         index = len(self._boxes)
         sources = [self._sources[v] for v in inputs if v in self._sources]
         groups = {i for i, _ in sources if self._boxes[i].kind == "group"}

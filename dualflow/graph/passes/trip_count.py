@@ -74,7 +74,7 @@ class _Comparison(NamedTuple):
     dtype: np.dtype[Any]
 
     def iterations(self) -> int | None:
-        """The number of iterations for which it holds; None if it always does, or the counter wraps."""
+        """The number of iterations before the test fails; None if it never fails, or the counter wraps."""
         test, start, step, bound = self.test, self.begin + self.offset, self.step, self.bound
         limits = np.iinfo(self.dtype)
         if not limits.min <= start <= limits.max:

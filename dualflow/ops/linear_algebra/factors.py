@@ -87,10 +87,10 @@ def _numpy_svd(x: Any, full_matrices: bool) -> Factors:
 
 @exported_as(_numpy_svd)
 def lapack_svd(x: Any, full_matrices: bool) -> Factors:
-    """``u``, ``s`` and ``vh``.
+    """The singular value decomposition by LAPACK: ``u``, ``s`` and ``vh``.
 
     Raises:
-        LinAlgError: singular values are not found, as those of nan.
+        LinAlgError: LAPACK doesn't converge, for example for a matrix with nan.
     """
     if not is_available(x, "gesdd"):
         return tuple(np.linalg.svd(x, full_matrices))

@@ -81,11 +81,11 @@ def _by_sorting(x: Any, results: int) -> Places:
     is_first = np.zeros(len(x), bool)
     for block in _blocks(first):
         is_first[first[block]] = True
-    firsts = _true(is_first, len(first))
+    firsts = _true_positions(is_first, len(first))
     if results == 1:
         return (firsts,)
     counts = np.empty(len(first), np.int32)
-    at = _true(starts, len(first))
+    at = _true_positions(starts, len(first))
     np.subtract(at[1:], at[:-1], out=counts[:-1])
     counts[-1:] = len(x) - at[-1:]
     index = np.cumsum(is_first, dtype=np.int32)[first]
@@ -109,7 +109,7 @@ def _sorted(x: Any) -> tuple[Any, Any]:
     return x[ascending], ascending
 
 
-def _true(bools: Any, count: int) -> Any:
+def _true_positions(bools: Any, count: int) -> Any:
     """The positions of the ``count`` elements that are True."""
     out, end = np.empty(count, np.int32), 0
     for block in _blocks(bools):

@@ -27,7 +27,7 @@ _WIRE_TYPES: Final = {FLOAT: FIXED32, INT64: VARINT}
 
 
 class FeatureValues(NamedTuple):
-    """The list of a feature.
+    """The kind and the content of the list of a feature.
 
     Attributes:
         kind: ``STRING``, ``FLOAT`` or ``INT64``; 0 for a feature without a list.

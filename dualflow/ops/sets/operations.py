@@ -47,7 +47,7 @@ _JOINED: Final[dict[str, Callable[[Array, Array], Array]]] = {
 
 
 class _Sets(NamedTuple):
-    """Sets of numbers.
+    """A batch of sets, by its elements.
 
     Attributes:
         sets: the number of the set of each element.
