@@ -319,7 +319,7 @@ class TensorArray:
             return isinstance(self._rows, UnequalElements)
         shapes = {row.shape for row in self._rows if row is not None}
         differ = len(shapes) > 1 or not all(shape.is_static for shape in shapes)
-        return differ or (bool(shapes) and any(row is None for row in self._rows))
+        return differ or (self.element_shape is None and bool(shapes) and any(r is None for r in self._rows))
 
     def as_unequal(self, shape: Shape | None = None) -> TensorArray:
         """The array as :class:`UnequalElements`, to which an element of ``shape`` is written next."""

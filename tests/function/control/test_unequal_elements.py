@@ -147,6 +147,13 @@ def test_branches_of_cond_return_an_array_that_one_of_them_writes() -> None:
         assert compiled(x).numpy().tolist() == program(x).numpy().tolist()
 
 
+def test_unwritten_elements_of_a_declared_shape_are_zeros() -> None:
+    def program(x: Any) -> Any:
+        return df.TensorArray(df.float32, 2, infer_shape=False, element_shape=[2]).write(1, x).stack()
+
+    assert df.function(program)(df.ones([2])).numpy().tolist() == [[0, 0], [1, 1]]
+
+
 def test_branches_of_cond_return_new_arrays() -> None:
     def program(x: Any) -> Any:
         array = df.cond(x > 0.0, lambda: df.TensorArray(df.float32, 2), lambda: df.TensorArray(df.float32, 2))
