@@ -19,7 +19,7 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.arguments.match_structure import as_tensor, match_structure, match_tensors
+from dualflow.function.arguments.match_structure import as_tensor, match_arguments, match_tensors
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calls.array_ownership import array_of
@@ -449,7 +449,7 @@ class ConcreteFunction(TracedGraph):
         (structure, leaves, _), names = self.key, self.leaf_names
         try:
             values = self._signature.completed(args, kwargs, self._static)
-            matched = match_structure(structure, tuple(values.values()))
+            matched = match_arguments(structure, values)
         except DTypeError as error:
             tensors = match_tensors(leaves, names, args, kwargs)
             if tensors is None:

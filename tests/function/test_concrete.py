@@ -106,7 +106,8 @@ def test_tensors_come_in_their_structure_or_one_by_one(call):
         (lambda f: f(), "missing a required argument: 'p'"),
         (lambda f: f({"a": A, "b": B}), "missing a required argument: 'q'"),
         (lambda f: f(A, B, mass=Q), "mass"),
-        (lambda f: f({"a": A}, (Q,)), "does not have the structure"),
+        (lambda f: f({"a": A}, (Q,)), "The argument p, {'a': .*} does not have the structure"),
+        (lambda f: f({"a": A, "b": B}, {}), r"The argument q, {} does not .* tuple with 1 leaf\."),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_with_the_signature(call, reason):

@@ -351,6 +351,12 @@ CASES = {
         "not have the structure of a list",
         "2 leaves",
     ),
+    "another structure for a concrete function": (
+        lambda: df.function(lambda pair: pair[0]).get_concrete_function([SPEC, SPEC])({}),
+        DTypeError,
+        "The argument pair, {} does not have the structure of a list with 2 leaves",
+        "one by one",
+    ),
     "a changed Python value": (
         lambda: df.function(lambda x, n: x).get_concrete_function(SPEC, 3)(V, 4),
         DTypeError,

@@ -34,6 +34,21 @@ def match_structure(expected: Structure, value: Any) -> list[Any]:
     return leaves
 
 
+def match_arguments(expected: Structure, values: Mapping[str, Any]) -> list[Any]:
+    """As :func:`match_structure` for the value of each parameter, whose name is in the error.
+
+    Raises:
+        DTypeError: the structures differ.
+    """
+    leaves: list[Any] = []
+    for child, (name, value) in zip(expected.children, values.items(), strict=True):
+        try:
+            leaves += match_structure(child, value)
+        except DTypeError as error:
+            raise DTypeError(f"The argument {name}, {error}.") from None
+    return leaves
+
+
 def kind_serves(expected: Any, kind: Any) -> bool:
     """Whether a trace for a structure of kind ``expected`` serves ``kind``: the same, or a subtype."""
     return expected == kind or (hasattr(expected, "serves") and bool(expected.serves(kind)))
@@ -45,10 +60,8 @@ def _collect(expected: Structure, value: Any, leaves: list[Any]) -> None:
         return
     children = _children(expected, value)
     if children is None or len(children) != len(expected.children):
-        raise DTypeError(
-            f"{value!r} does not have the structure of a {expected.kind.__name__} with {expected.leaves} "
-            "leaves"
-        )
+        count = "1 leaf" if expected.leaves == 1 else f"{expected.leaves} leaves"
+        raise DTypeError(f"{value!r} does not have the structure of a {expected.kind.__name__} with {count}")
     for child, part in zip(expected.children, children, strict=True):
         _collect(child, part, leaves)
 
