@@ -144,8 +144,8 @@ def backward_sizes(
         else:
             raise UndecidedSize("the gradient depends on a size that is computed from data")
     of_arguments = [
-        Node(BIND_SIZE, [], {"size": SymInt({(variable,): 1}), "argument_axes": tuple(places)}, ())
-        for variable, places in axes.items()
+        Node(BIND_SIZE, [], {"size": SymInt({(variable,): 1}), "argument_axes": tuple(argument_axes)}, ())
+        for variable, argument_axes in axes.items()
     ]
     return BackwardSizes(tuple(inputs), (*of_arguments, *reversed(bindings)))
 
@@ -153,11 +153,11 @@ def backward_sizes(
 def _axes(arguments: Sequence[Value]) -> dict[SizeVariable, list[Axis]]:
     """The axes of ``arguments`` whose size a variable is."""
     axes: dict[SizeVariable, list[Axis]] = {}
-    for place, value in enumerate(dict.fromkeys(arguments)):
+    for index, value in enumerate(dict.fromkeys(arguments)):
         for axis, size in enumerate(value.spec.shape):
             variable = variable_of(size) if isinstance(size, SymInt) else None
             if variable is not None:
-                axes.setdefault(variable, []).append((place, axis))
+                axes.setdefault(variable, []).append((index, axis))
     return axes
 
 

@@ -47,8 +47,8 @@ def descriptions(rewrites: Iterable[Rewrite], matches: Sequence[Match]) -> list[
     lines = []
     for rewrite in rewrites:
         origins = [match.origin for match in matches if match.rewrite == rewrite.name]
-        places = [f"{os.path.basename(o.file)}:{o.line}" for o in origins if o is not None]
-        where = f" at {', '.join(dict.fromkeys(places))}" if places else ""
+        user_lines = [f"{os.path.basename(o.file)}:{o.line}" for o in origins if o is not None]
+        where = f" at {', '.join(dict.fromkeys(user_lines))}" if user_lines else ""
         what = f"rewritten by {rewrite.name}" if origins else f"{rewrite.name} has matched nothing"
         algebra = rewrite.algebra.partition("\n")[0]
         lines.append(f"{what} ({algebra}){where}")

@@ -115,11 +115,11 @@ def _split_by_host_calls(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]
     does.
     """
     hosts = set(hosts)
-    place = {n: i for i, n in enumerate(graph.nodes)}
-    barriers = {i for n, i in place.items() if n in hosts or (not is_control(n) and _is_host(n))}
+    index_of = {n: i for i, n in enumerate(graph.nodes)}
+    barriers = {i for n, i in index_of.items() if n in hosts or (not is_control(n) and _is_host(n))}
     reasons: dict[Node, str] = {}
     for group in _sharing_stacks(graph):
-        first, last = min(place[n] for n in group), max(place[n] for n in group)
+        first, last = min(index_of[n] for n in group), max(index_of[n] for n in group)
         if any(first <= i <= last for i in barriers):
             reason = "a host call is between the loop and another one that shares a stack with it"
             reasons.update((n, reason) for n in group if n not in hosts)

@@ -142,8 +142,8 @@ def _routine(call: CallRoutine) -> dict[int, ElementRange | None]:
     layouts, count = (*call.inputs, *call.outputs), len(call.inputs)
     match call.kind:
         case CallKind.MEASURE if call.inputs:
-            place = Layout(layouts[0].buffer, layouts[0].offset + node.attrs["index"], ())
-            return {0: contiguous_range(place, (), values[0].spec.dtype.size)}
+            element = Layout(layouts[0].buffer, layouts[0].offset + node.attrs["index"], ())
+            return {0: contiguous_range(element, (), values[0].spec.dtype.size)}
         case CallKind.SIZES:
             return {0: contiguous_range(layouts[0], (len(node.attrs["values"]),), values[0].spec.dtype.size)}
         case CallKind.POSITIONS:

@@ -83,7 +83,7 @@ def page(program: ExportedProgram, module: bytes) -> str:
         "IMAGE": json.dumps(image_of(program)),
         "PAGE": _resource("page.mjs"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: pieces[place[1]], _resource("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
 
 
 def image_of(program: ExportedProgram) -> dict[str, Any] | None:

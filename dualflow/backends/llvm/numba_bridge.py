@@ -218,8 +218,8 @@ class _Call:
         """A new array and the address of its elements; for a number, the address of stack memory."""
         builder, context = self.builder, self.context
         if not isinstance(type, types.Array):
-            place = cgutils.alloca_once(builder, context.get_data_type(type))
-            return place, builder.bitcast(place, _POINTER)
+            slot = cgutils.alloca_once(builder, context.get_data_type(type))
+            return slot, builder.bitcast(slot, _POINTER)
         return self._new_array(type, tuple(spec.shape))  # type: ignore[arg-type]  # compiled graphs are static
 
     def _arena(self, nbytes: int) -> tuple[Any, Any]:

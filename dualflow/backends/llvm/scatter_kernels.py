@@ -36,9 +36,9 @@ def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> I
     row_bytes = length * element.size
     is_prefetched = is_worth_prefetching(out_stride * element.size, row_bytes)
     with b.loop(0, iterations) as iteration, b.loop(0, count) as row:
-        inside, place = _position(b, indices, index, row.index, axes[:depth], axes[depth:])
+        inside, position = _position(b, indices, index, row.index, axes[:depth], axes[depth:])
         source = (iteration.index * count + row.index) * length
-        target = iteration.index * out_stride + place * length
+        target = iteration.index * out_stride + position * length
         with b.if_then(is_prefetched):
             later = row.index + DISTANCE
             later = (later < count).select(later, count - 1)

@@ -59,8 +59,8 @@ class _SvgCanvas:
         self.parts += [f'<path class="wire" d="{wires}"/>', f'<path class="arrow" d="{heads}"/>']
 
     def begin_box(self, box: Box, place: Rectangle) -> None:
-        places = ((o.file, o.line) for o in box.origins)
-        numbers = dict.fromkeys(self._line_numbers[p] for p in places if p in self._line_numbers)
+        user_lines = ((o.file, o.line) for o in box.origins)
+        numbers = dict.fromkeys(self._line_numbers[p] for p in user_lines if p in self._line_numbers)
         lines = f' data-lines="{" ".join(map(str, numbers))}"' if numbers else ""
         self.parts.append(f'<g class="box {box.kind}"{lines}>{_rectangle(place, style_class(box))}')
 

@@ -118,10 +118,10 @@ def _size(value: Value) -> SymInt | None:
     if base.node is None or base.node.op is not SIZES or value.spec.shape.num_elements() != 1:
         return None
     sizes = base.node.attrs["values"]
-    places = np.arange(len(sizes))
+    positions = np.arange(len(sizes))
     for view in reversed(views):
         if len(view.inputs) != 1:
             return None
-        (places,) = run_node(view, [places])
-    size = sizes[int(places.reshape(-1)[0])]
+        (positions,) = run_node(view, [positions])
+    size = sizes[int(positions.reshape(-1)[0])]
     return size if isinstance(size, SymInt) else None
