@@ -9,8 +9,9 @@ these traces have as many of them as axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -231,13 +232,32 @@ def _common_results(
     captured = list({id(x): x for r in results_by_rank for x in r.captured}.values())
     operands = [*inputs, *[x.spec for x in captured if isinstance(x, SymbolicTensor)]]
     fit_together = bool(refusals) and sum(map(_has_unknown_rank_or_sizes, operands)) > 1
-    # Of a vector of unknown length, whose numbers may be sizes, no result is traced.
-    may_be_sizes = 1 in refusals and any(s.shape is UNKNOWN_RANK and s.dtype.is_integer for s in operands)
-    if fit_together or may_be_sizes:
+    if fit_together or (1 in refusals and _may_be_sizes(name, function, inputs, operands)):
         return first.structure, tuple([TensorSpec.of(UNKNOWN_RANK, dtype) for dtype in dtypes]), captured
     columns = zip(*[r.specs for r in results_by_rank], strict=True)
     specs = tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
     return first.structure, specs, captured
+
+
+def _may_be_sizes(
+    name: str,
+    function: Callable[[Sequence[Any]], Any],
+    inputs: Sequence[TensorSpec],
+    operands: Sequence[TensorSpec],
+) -> bool:
+    """Whether the numbers of an operand may be sizes: a vector of one of them has results."""
+    if not any(s.shape is UNKNOWN_RANK and s.dtype.is_integer for s in operands):
+        return False
+    with suppress(DualflowError):
+        _result(name, function, inputs, _one_size, None)
+        return True
+    return False
+
+
+def _one_size(spec: TensorSpec) -> TensorSpec:
+    """The spec of a vector of one integer, if the rank of integers is unknown."""
+    is_size = spec.shape is UNKNOWN_RANK and spec.dtype.is_integer
+    return TensorSpec.of(Shape([1]), spec.dtype) if is_size else _of_rank(spec, 1)
 
 
 def _results(
@@ -248,27 +268,28 @@ def _results(
     These are the numbers of the axes in both orders, which are permutations, and sizes that have no size of
     an axis in common.
     """
+    spec_of = partial(_of_rank, rank=rank)
     try:
-        return [_result(name, function, inputs, rank, None)]
+        return [_result(name, function, inputs, spec_of, None)]
     except DualflowError:
         if not any(map(_are_sizes, inputs)):
             raise
         numbers = np.arange(rank)
-        return [_result(name, function, inputs, rank, order) for order in (numbers, numbers[::-1])]
+        return [_result(name, function, inputs, spec_of, order) for order in (numbers, numbers[::-1])]
 
 
 def _result(
     name: str,
     function: Callable[[Sequence[Any]], Any],
     inputs: Sequence[TensorSpec],
-    rank: int,
+    spec_of: Callable[[TensorSpec], TensorSpec],
     integers: np.ndarray[Any, Any] | None,
 ) -> _ResultsOfRank:
-    """The structure and specs of the results for inputs of a rank, and ``integers`` in place of sizes."""
+    """The structure and specs of the results for inputs of these specs, and ``integers`` for sizes."""
     tracer = Tracer(name)
-    with tracing(tracer), _known_specs(lambda value: _of_rank(value.spec, rank)):
+    with tracing(tracer), _known_specs(lambda value: spec_of(value.spec)):
         arguments = [
-            tracer.argument(_of_rank(spec, rank))
+            tracer.argument(spec_of(spec))
             if integers is None or not _are_sizes(spec)
             else tracer.constant(integers.astype(spec.dtype.dtype))
             for spec in inputs

@@ -38,7 +38,7 @@ CACHES = {
     "backends.llvm.product.gemm": ("_source",),
     "backends.llvm.product.product": ("_blas_module",),
     "backends.llvm.scatter_kernels": ("bounds_routine", "routine"),
-    "backends.llvm.text.values": ("_counted",),
+    "backends.llvm.text.values": ("_iota_literal",),
     "backends.llvm.window_sum_kernels": ("routine",),
     "backends.llvm.kernel_texts": ("_cached",),
     "eager.backward_cache": ("_programs",),
