@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import in_loops
-from dualflow.ops.op_kinds import Cond, Elementwise, Literal, Loop, View
-
-_CONTROL: Final = (Cond, Loop)
+from dualflow.ops.op_kinds import CONTROL, Cond, Elementwise, Literal, Loop, View
 
 
 def in_registers(value: Value) -> bool:
@@ -20,7 +16,7 @@ def in_registers(value: Value) -> bool:
 
 def is_scalar_control(node: Node) -> bool:
     """Whether ``node`` is a branch or loop that reads, computes and returns only scalars."""
-    if not isinstance(node.op.kind, _CONTROL) or node.effect is not None or not node.outputs:
+    if not isinstance(node.op.kind, CONTROL) or node.effect is not None or not node.outputs:
         return False
     if isinstance(node.op.kind, Loop):
         loop = loop_of(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
@@ -303,6 +303,10 @@ class Cond(NamedTuple):
 
 class Loop(NamedTuple):
     """A graph that runs repeatedly: see :class:`dualflow.graph.control_spec.LoopSpec`."""
+
+
+CONTROL: Final = (Cond, Loop)
+"""The kinds of branches and loops, whose nodes have bodies."""
 
 
 class Check(NamedTuple):

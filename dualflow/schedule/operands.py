@@ -17,6 +17,7 @@ from dualflow.graph.symbolic_size_ops import SIZE_OPS
 from dualflow.graph.views import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.op_kinds import (
+    CONTROL,
     Check,
     CollectiveCall,
     Cond,
@@ -120,7 +121,7 @@ def kind_of(node: Node) -> CallKind:
 
 def is_control(node: Node) -> bool:
     """Whether ``node`` is a conditional or loop that runs natively."""
-    return isinstance(node.op.kind, Cond | Loop)
+    return isinstance(node.op.kind, CONTROL)
 
 
 def view_layout(node: Node, source: Layout) -> Layout | None:

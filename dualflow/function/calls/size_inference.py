@@ -43,7 +43,7 @@ from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.equal_sizes import WITH_ROWS_OF
 from dualflow.ops.indexing import REPLACE, part_shape
-from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, Opaque, View
+from dualflow.ops.op_kinds import CONTROL, Cond, Decompose, Elementwise, Loop, Opaque, View
 from dualflow.ops.shapes import ENSURED
 from dualflow.schedule.call_reports import user_line
 from dualflow.sizes.size_functions import largest, smallest, substitute
@@ -59,7 +59,7 @@ from dualflow.sizes.symbolic_sizes import (
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
-_WITH_RULES: Final = (Cond, Loop, Decompose)
+_WITH_RULES: Final = (*CONTROL, Decompose)
 """The kinds of ops whose nodes are not copied: rules record their bodies, or other ops."""
 _NO_VALUES: Final[Mapping[Value, Value]] = {}
 _NOT_FIXED: Final[Mapping[Axis, int]] = {}

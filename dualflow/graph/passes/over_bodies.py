@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.rewrite import Expansion, expand, replaced_by
-from dualflow.ops.op_kinds import Cond, Loop
+from dualflow.ops.op_kinds import CONTROL
 
 Transform = Callable[[Graph], Graph]
 
@@ -38,7 +38,7 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
             return None
         return replaced_by(node.like(node.op, node.inputs, {name: new}, node.specs))
 
-    return expand(graph, changed, (Cond, Loop))
+    return expand(graph, changed, CONTROL)
 
 
 class _Visit(NamedTuple):

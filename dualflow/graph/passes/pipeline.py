@@ -48,7 +48,7 @@ from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
 from dualflow.graph.size_guards import verify_with_bodies
 from dualflow.graph.user_rewrites import Report, Rewrite
-from dualflow.ops.op_kinds import Cond, Loop
+from dualflow.ops.op_kinds import CONTROL
 
 PassFunction = Callable[[Graph, CompileOptions], Graph]
 
@@ -79,10 +79,9 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
 
 
 def _has_control(graph: Graph) -> bool:
-    return any(isinstance(op.kind, _CONTROL) for op in graph.ops)
+    return any(isinstance(op.kind, CONTROL) for op in graph.ops)
 
 
-_CONTROL: Final = (Cond, Loop)
 SIMPLIFICATIONS: Final = (
     Pass(
         "placement",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
@@ -11,10 +11,8 @@ from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import is_live
 from dualflow.graph.rewrite import Expansion, rebuild, removal
-from dualflow.ops.op_kinds import Cond, Loop
+from dualflow.ops.op_kinds import CONTROL, Loop
 from dualflow.ops.record import Op
-
-_CONTROL: Final = (Cond, Loop)
 
 
 def trim_control(graph: Graph) -> Graph:
@@ -32,7 +30,7 @@ def trim_control(graph: Graph) -> Graph:
         if node.effect is None and live.isdisjoint(node.outputs):
             continue
         needed.add(node)
-        if isinstance(node.op.kind, _CONTROL):
+        if isinstance(node.op.kind, CONTROL):
             node_needs = needs[node] = (
                 _loop_needs(node, live) if isinstance(node.op.kind, Loop) else _cond_needs(node, live)
             )
@@ -59,7 +57,7 @@ def trim_control(graph: Graph) -> Graph:
 
 
 def _may_have_unused_outputs(op: Op) -> bool:
-    return op.prune_outputs is not None or isinstance(op.kind, _CONTROL)
+    return op.prune_outputs is not None or isinstance(op.kind, CONTROL)
 
 
 def _pruned_attrs(node: Node, live: Container[Value]) -> dict[str, Any] | None:
