@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.executable import Executable
-from dualflow.backends.llvm.program_image import ProgramImage
 from dualflow.backends.llvm.runtime.fastcall import (
     ArraySpec,
     Descriptor,
@@ -37,8 +36,6 @@ from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
 from dualflow.sizes.symbolic_sizes import is_static
 
-MAX_PARAMS = 1 << 13
-"""The largest number of launch parameters of a program that are stored on the stack of each call."""
 Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any], bool], None]
 
 
@@ -77,17 +74,11 @@ def _is_callable_from_c(executable: Executable) -> bool:
         executable.is_one_native_part
         # each call needs a parameter table of its own where it computes sizes
         and (not image.computes_sizes or image.standalone is not None)
-        and (not image.sized_by_arguments or _fits_on_stack(image))
         # variables that are arguments can't be updated in place; captured arrays are read as they are
         and not any(i < len(inputs.arguments) for i in inputs.updated)
         and all(is_static(spec.shape) for spec in inputs.capture_specs)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
-
-
-def _fits_on_stack(image: ProgramImage) -> bool:
-    """Whether a call can allocate its parameter table on the stack."""
-    return len(image.params) <= MAX_PARAMS
 
 
 def _descriptor(

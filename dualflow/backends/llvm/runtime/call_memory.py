@@ -34,27 +34,32 @@ class CallMemory:
 
 
 class GrowingCallMemory:
-    """The memory of a graph whose calls have arenas of different sizes; the last arena is reused.
+    """The memory of a graph whose calls have different sizes: the last arena, and two parameter tables.
 
-    ``entry.ll`` allocates an arena where the kept one is too small. The two words before an arena are the
-    address of its allocation and its bytes.
+    Three cells in a row have the addresses of the arena, of the parameter table with the latest sizes, and of
+    a table for other sizes; ``entry.ll`` allocates all of them. It allocates another arena where the kept one
+    is too small. The two words before an arena are the address of its allocation and its bytes; a table
+    begins at byte 16 of its allocation.
 
     Attributes:
         nbytes: 0; a call computes the bytes that it needs.
-        cell: the address of the cell.
+        cell: the address of the first cell.
     """
 
-    __slots__ = ("_cell", "cell", "nbytes")
+    __slots__ = ("_cells", "cell", "nbytes")
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._cell = np.zeros(1, np.uintp)
-        self.cell: int = self._cell.__array_interface__["data"][0]
+        self._cells = np.zeros(3, np.uintp)
+        self.cell: int = self._cells.__array_interface__["data"][0]
 
     def __del__(self) -> None:
-        arena = int(self._cell[0])
+        arena, *tables = self._cells.tolist()
         if arena:
             _free(ctypes.c_size_t.from_address(arena - 16).value)
+        for table in tables:
+            if table:
+                _free(table - 16)
 
 
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))

@@ -27,7 +27,8 @@
   i64, ptr,                             ;  7 variables: count, operands
   i64, ptr,                             ;  9 constants: count, addresses
   i64, ptr,                             ; 11 outputs:   count, operands
-  i64, ptr,                             ; 13 arena: bytes, and the cell of the idle one (null while a call uses it)
+  i64, ptr,                             ; 13 arena: bytes, and the cell of the idle one (null while a call uses it);
+                                        ;    where there are sizes, the cells of two parameter tables come after it
   i64,                                  ; 15 heavy: release the GIL around the kernel
   i64,                                  ; 16 kind of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
   ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
@@ -70,6 +71,12 @@ declare void @PyEval_RestoreThread(ptr)
 declare i64 @PyThread_get_thread_ident()
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
+; Where there are sizes, most calls have those of the call before, and use its parameter table: the latest one, in the
+; first cell after that of the arena. No call stores sizes in it. A call of other sizes fills another table, which becomes
+; the latest one if the program serves its sizes. The word before a table counts its references: that of the cell, and
+; one of each call that runs. A table without references is in the second cell, for the next other sizes. A call has the
+; GIL whenever it accesses cells and counts, so it needs no atomic instruction.
+;
 ; Buffers go to the kernel in the order inputs, variables, constants, outputs, arena.
 define ptr @df_entry(ptr %self, ptr %args, i64 %count) nounwind {
 entry:
@@ -102,29 +109,42 @@ gather:
   %static = icmp eq ptr %sizes, null
   %shared.at = getelementptr %descriptor, ptr %d, i64 0, i32 1
   %shared = load ptr, ptr %shared.at
-  br i1 %static, label %gather.inputs, label %copy.params
+  br i1 %static, label %gather.inputs, label %take.latest
 
-copy.params:                                      ; each call has a table of its own, with its sizes
-  %params.count.at = getelementptr %descriptor, ptr %d, i64 0, i32 24
-  %params.count = load i64, ptr %params.count.at
-  %own.params = alloca i64, i64 %params.count
-  %params.bytes = mul i64 %params.count, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr %own.params, ptr %shared, i64 %params.bytes, i1 false)
-  br label %gather.inputs
+take.latest:
+  %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %tables = load ptr, ptr %tables.at
+  %latest.at = getelementptr ptr, ptr %tables, i64 1
+  %latest = load ptr, ptr %latest.at
+  %no.latest = icmp eq ptr %latest, null
+  br i1 %no.latest, label %gather.sizes, label %gather.inputs
 
 gather.inputs:
-  %params = phi ptr [ %shared, %gather ], [ %own.params, %copy.params ]
-  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %params)
-  br i1 %inputs.fit, label %gather.variables, label %fallback
+  %compared = phi ptr [ %shared, %gather ], [ %latest, %take.latest ]
+  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %compared, i1 false)
+  br i1 %inputs.fit, label %gather.variables, label %other.inputs
+
+other.inputs:
+  br i1 %static, label %fallback, label %gather.sizes
+
+gather.sizes:
+  %filled = call ptr @fill_table(ptr %d, ptr %args, i64 %arguments, ptr %buffers)
+  %no.inputs.fit = icmp eq ptr %filled, null
+  br i1 %no.inputs.fit, label %fallback, label %gather.variables
 
 gather.variables:
+  %params = phi ptr [ %compared, %gather.inputs ], [ %filled, %gather.sizes ]
+  %has.sizes = phi i1 [ true, %gather.inputs ], [ false, %gather.sizes ]
   %variable.buffers = getelementptr ptr, ptr %buffers, i64 %inputs
   %variable.arrays = getelementptr ptr, ptr %arrays, i64 %inputs
   %variables.fit = call i1 @gather_variables(ptr %d, i64 %variables, ptr %variable.buffers, ptr %variable.arrays)
-  br i1 %variables.fit, label %compute.sizes, label %fallback
+  br i1 %variables.fit, label %compute.sizes, label %other.variables
+
+other.variables:
+  br i1 %has.sizes, label %fallback, label %refuse
 
 compute.sizes:
-  br i1 %static, label %allocate, label %call.sizes
+  br i1 %has.sizes, label %hold.params, label %call.sizes
 
 call.sizes:
   %sizes.status.at = alloca i64
@@ -132,14 +152,23 @@ call.sizes:
   call void %sizes(ptr %params, ptr %sizes.status.at)
   %sizes.status = load i64, ptr %sizes.status.at
   %sizes.fit = icmp eq i64 %sizes.status, 0
-  br i1 %sizes.fit, label %allocate, label %refuse.sizes
+  br i1 %sizes.fit, label %keep.sizes, label %refuse.sizes
 
-refuse.sizes:                                     ; OTHER_SIZES in run_time_sizes.py
+keep.sizes:
+  call void @keep_table(ptr %d, ptr %params)
+  br label %hold.params
+
+refuse.sizes:                                     ; OTHER_SIZES in program_image.py
   %other.sizes = icmp eq i64 %sizes.status, 9223372036854775807
-  br i1 %other.sizes, label %fallback, label %fail.sizes
+  br i1 %other.sizes, label %refuse, label %fail.sizes
+
+refuse:
+  call void @release_table(ptr %d, ptr %params)
+  br label %fallback
 
 fail.sizes:
   %refused = call ptr @raise(ptr %d, i64 %sizes.status, ptr %params, ptr %args, i64 %count)
+  call void @release_table(ptr %d, ptr %params)
   ret ptr %refused
 
 fallback:
@@ -147,6 +176,16 @@ fallback:
   %function = load ptr, ptr %fallback.at
   %answer = tail call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr null)
   ret ptr %answer
+
+hold.params:
+  br i1 %static, label %allocate, label %hold.table
+
+hold.table:
+  %references.at = getelementptr i64, ptr %params, i64 -1
+  %references = load i64, ptr %references.at
+  %one.more = add i64 %references, 1
+  store i64 %one.more, ptr %references.at
+  br label %allocate
 
 allocate:
   %constant.buffers = getelementptr ptr, ptr %buffers, i64 %variable.first
@@ -161,7 +200,10 @@ allocate:
 
 short:                                            ; of memory: the fallback tries again, or raises
   call void @PyErr_Clear()
-  br label %fallback
+  br label %give.up
+
+give.up:
+  br i1 %static, label %fallback, label %refuse
 
 choose.arena:
   %arena.at = getelementptr ptr, ptr %buffers, i64 %arena.index
@@ -220,7 +262,7 @@ temporary.arena:                                  ; for larger sizes to come; pa
 
 no.memory:
   call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
-  br label %fallback
+  br label %give.up
 
 align.arena:
   %address = ptrtoint ptr %raw to i64
@@ -277,16 +319,141 @@ free.arena:
 
 finish:
   %fine = icmp eq i64 %status, 0
-  br i1 %fine, label %deliver, label %report
+  br i1 %fine, label %end, label %report
 
 report:
   call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
   %raised = call ptr @raise(ptr %d, i64 %status, ptr %params, ptr %args, i64 %count)
+  br i1 %static, label %failed, label %release.after.error
+
+release.after.error:
+  call void @release_table(ptr %d, ptr %params)
+  br label %failed
+
+failed:
   ret ptr %raised
+
+end:
+  br i1 %static, label %deliver, label %release
+
+release:
+  %held.at = getelementptr i64, ptr %params, i64 -1
+  %held = load i64, ptr %held.at
+  %left = sub i64 %held, 1
+  store i64 %left, ptr %held.at
+  %unreferenced = icmp eq i64 %left, 0
+  br i1 %unreferenced, label %set.aside, label %deliver
+
+set.aside:
+  call void @set_aside(ptr %d, ptr %params)
+  br label %deliver
 
 deliver:
   %result = call ptr @deliver(ptr %d, i64 %outputs, ptr %output.arrays)
   ret ptr %result
+}
+
+; A table with the sizes of the arguments, and one reference; also collects the data pointers. Null if an argument does
+; not match, or memory is exhausted.
+define internal ptr @fill_table(ptr %d, ptr %args, i64 %arguments, ptr %buffers) nounwind noinline {
+entry:
+  %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %tables = load ptr, ptr %tables.at
+  %spare.at = getelementptr ptr, ptr %tables, i64 2
+  %spare = load ptr, ptr %spare.at
+  store ptr null, ptr %spare.at
+  %no.spare = icmp eq ptr %spare, null
+  br i1 %no.spare, label %new, label %fill
+
+new:
+  %count.at = getelementptr %descriptor, ptr %d, i64 0, i32 24
+  %count = load i64, ptr %count.at
+  %bytes = mul i64 %count, 8
+  %padded = add i64 %bytes, 16                    ; the table is aligned as the allocation is
+  %raw = call ptr @PyMem_RawMalloc(i64 %padded)
+  %none = icmp eq ptr %raw, null
+  br i1 %none, label %no, label %copy
+
+copy:
+  %shared.at = getelementptr %descriptor, ptr %d, i64 0, i32 1
+  %shared = load ptr, ptr %shared.at
+  %new.table = getelementptr i8, ptr %raw, i64 16
+  call void @llvm.memcpy.p0.p0.i64(ptr %new.table, ptr %shared, i64 %bytes, i1 false)
+  br label %fill
+
+fill:
+  %table = phi ptr [ %spare, %entry ], [ %new.table, %copy ]
+  %references.at = getelementptr i64, ptr %table, i64 -1
+  store i64 1, ptr %references.at
+  %fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %table, i1 true)
+  br i1 %fit, label %yes, label %discard
+
+yes:
+  ret ptr %table
+
+discard:
+  call void @set_aside(ptr %d, ptr %table)
+  br label %no
+
+no:
+  ret ptr null
+}
+
+; Make a table the latest one; its reference goes to the cell.
+define internal void @keep_table(ptr %d, ptr %table) nounwind noinline {
+entry:
+  %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %tables = load ptr, ptr %tables.at
+  %latest.at = getelementptr ptr, ptr %tables, i64 1
+  %before = load ptr, ptr %latest.at
+  store ptr %table, ptr %latest.at
+  %none = icmp eq ptr %before, null
+  br i1 %none, label %end, label %release
+
+release:
+  call void @release_table(ptr %d, ptr %before)
+  br label %end
+
+end:
+  ret void
+}
+
+; Release a reference to a table.
+define internal void @release_table(ptr %d, ptr %table) nounwind noinline {
+entry:
+  %references.at = getelementptr i64, ptr %table, i64 -1
+  %references = load i64, ptr %references.at
+  %left = sub i64 %references, 1
+  store i64 %left, ptr %references.at
+  %unreferenced = icmp eq i64 %left, 0
+  br i1 %unreferenced, label %last, label %end
+
+last:
+  call void @set_aside(ptr %d, ptr %table)
+  br label %end
+
+end:
+  ret void
+}
+
+; Make a table without references the spare one, or free it if there is one.
+define internal void @set_aside(ptr %d, ptr %table) nounwind noinline {
+entry:
+  %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %tables = load ptr, ptr %tables.at
+  %spare.at = getelementptr ptr, ptr %tables, i64 2
+  %spare = load ptr, ptr %spare.at
+  %none = icmp eq ptr %spare, null
+  br i1 %none, label %store, label %free
+
+store:
+  store ptr %table, ptr %spare.at
+  ret void
+
+free:
+  %raw = getelementptr i8, ptr %table, i64 -16
+  call void @PyMem_RawFree(ptr %raw)
+  ret void
 }
 
 ; Free an arena that a call has made; what it lies in stands before it.

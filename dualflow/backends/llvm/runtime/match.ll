@@ -1,8 +1,9 @@
 ; Checks whether the tensors of a call match the compiled graph, and collects their data pointers.
 ; Compiled together with entry.ll, which explains the structures.
 
-; Whether `array` has exactly the dtype, shape and flags of `operand`. A symbolic dim is stored at its index in `params`.
-define internal i1 @fits(ptr %array, ptr %operand, ptr %params) nounwind alwaysinline {
+; Whether `array` has exactly the dtype, shape and flags of `operand`. A symbolic dim has to be equal to the parameter at
+; its index in `params`; or, if `stores`, is stored there.
+define internal i1 @fits(ptr %array, ptr %operand, ptr %params, i1 %stores) nounwind alwaysinline {
 entry:
   %null = icmp eq ptr %array, null
   br i1 %null, label %no, label %type
@@ -43,7 +44,7 @@ shape:
   br label %axis
 
 axis:
-  %i = phi i64 [ 0, %shape ], [ %i.next, %extent ], [ %i.next, %store.dim ]
+  %i = phi i64 [ 0, %shape ], [ %i.next, %extent ], [ %i.next, %compare.dim ], [ %i.next, %store.dim ]
   %more = icmp ult i64 %i, %rank
   br i1 %more, label %extent, label %yes
 
@@ -58,11 +59,19 @@ extent:
 
 other.dim:
   %symbolic = icmp slt i64 %dim.asked, 0
-  br i1 %symbolic, label %store.dim, label %no
+  br i1 %symbolic, label %parameter, label %no
 
-store.dim:
+parameter:
   %place = xor i64 %dim.asked, -1
   %param.at = getelementptr i64, ptr %params, i64 %place
+  br i1 %stores, label %store.dim, label %compare.dim
+
+compare.dim:
+  %param = load i64, ptr %param.at
+  %same.size = icmp eq i64 %dim, %param
+  br i1 %same.size, label %axis, label %no
+
+store.dim:
   store i64 %dim, ptr %param.at
   br label %axis
 
@@ -99,8 +108,9 @@ no:
 }
 
 ; Collect the data pointers of the arguments; false if one does not match. An argument that is a Python value must be
-; the identical object: its type is immutable, so it has the same value.
-define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %params) nounwind alwaysinline {
+; the identical object: its type is immutable, so it has the same value. A symbolic dim is compared with `params`; or,
+; if `stores`, stored there.
+define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %params, i1 %stores) nounwind alwaysinline {
 entry:
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 6
   %operands = load ptr, ptr %operands.at
@@ -126,7 +136,7 @@ fixed:
 
 input:
   %array = call ptr @array_of(ptr %d, ptr %tensor)
-  %fits = call i1 @fits(ptr %array, ptr %operand, ptr %params)
+  %fits = call i1 @fits(ptr %array, ptr %operand, ptr %params, i1 %stores)
   br i1 %fits, label %take, label %no
 
 take:
@@ -166,7 +176,7 @@ check:
   %tensor.at = getelementptr i8, ptr %variable, i64 %slot
   %tensor = load ptr, ptr %tensor.at
   %array = call ptr @array_of(ptr %d, ptr %tensor)
-  %fits = call i1 @fits(ptr %array, ptr %operand, ptr null)
+  %fits = call i1 @fits(ptr %array, ptr %operand, ptr null, i1 false)
   br i1 %fits, label %sharing, label %no
 
 sharing:

@@ -84,12 +84,12 @@ class Fast:
         return fastcall.VariableUse(variable, self.vector_spec, updated=True)
 
     def function(
-        self, kernel: str, otherwise: Callable[..., Any] = fallback, arena_bytes: int = 0, **fields: Any
+        self, name: str, otherwise: Callable[..., Any] = fallback, arena_bytes: int = 0, **fields: Any
     ) -> Any:
-        """The built-in function of a kernel: one vector in and one out, unless ``fields`` overrides it."""
+        """The built-in function of kernel ``name``: one vector in and one out, unless ``fields`` differs."""
         descriptor = fastcall.Descriptor(
-            name=kernel,
-            kernel=self.library.address(kernel),
+            name=name,
+            kernel=self.library.address(name),
             inputs=[self.vector_spec],
             variables=[],
             constants=[],

@@ -108,7 +108,7 @@ def test_an_arena_is_kept_for_smaller_calls_and_replaced_for_larger_ones(fast: F
     kept = []
     for n in (2, 1, 4, 3):
         call(fast.Tensor(np.ones(n)))
-        kept.append(int(memory._cell[0]))
+        kept.append(int(memory._cells[0]))
     assert kept[0] == kept[1]
     assert kept[2] == kept[3] != 0
 
