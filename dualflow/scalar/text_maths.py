@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import Final, Generic, Protocol, TypeVar
 
 from dualflow.core.dtypes import DType, bool_, int32, int64, uint8, uint16, uint32, uint64
@@ -26,6 +27,46 @@ class TextValue(Protocol):
 
 
 V = TypeVar("V", bound=TextValue)
+
+
+class SourceLines(ABC):
+    """Source lines under construction, and the number of temporaries named so far.
+
+    Attributes:
+        text: the lines.
+        depth: the indentation of the next line.
+    """
+
+    def __init__(self, depth: int = 1) -> None:
+        self.text: list[str] = []
+        self.depth = depth
+        self._count = 0
+
+    @abstractmethod
+    def definition_head(self, value: TextValue, name: str) -> str:
+        """The text before the expression in a line that defines ``name``, of the dtype of ``value``."""
+
+    @abstractmethod
+    def block(self, head: str) -> AbstractContextManager[None]:
+        """A context that adds ``head``, and indents the lines inside."""
+
+    def add(self, line: str) -> None:
+        """Append a line."""
+        self.text.append("    " * self.depth + line if line else "")
+
+    def name(self) -> str:
+        """A new name of a temporary."""
+        self._count += 1
+        return f"t{self._count}"
+
+    def rename(self, old: TextValue, new: str) -> bool:
+        """Rename a temporary to ``new`` if the last line defines it; returns whether it was renamed."""
+        indent = "    " * self.depth
+        head = indent + self.definition_head(old, old.text)
+        if not old.text.startswith("t") or not self.text or not self.text[-1].startswith(head):
+            return False
+        self.text[-1] = indent + self.definition_head(old, new) + self.text[-1][len(head) :]
+        return True
 
 
 def wrapped_integer(number: float, dtype: DType) -> int:

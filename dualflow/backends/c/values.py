@@ -12,7 +12,7 @@ import numpy as np
 
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
-from dualflow.scalar.text_maths import wrapped_integer
+from dualflow.scalar.text_maths import SourceLines, TextValue, wrapped_integer
 
 
 def type_name(dtype: DType) -> str:
@@ -104,17 +104,8 @@ class CValue(NamedTuple):
     dtype: DType
 
 
-class CLines:
-    """C lines under construction, and the number of temporaries that they declare."""
-
-    def __init__(self, depth: int = 1) -> None:
-        self.text: list[str] = []
-        self.depth = depth
-        self._count = 0
-
-    def add(self, line: str) -> None:
-        """Append a line."""
-        self.text.append("    " * self.depth + line if line else "")
+class CLines(SourceLines):
+    """C lines under construction."""
 
     def declare(self, dtype: DType, text: str) -> CValue:
         """Append the declaration of a temporary with the value ``text``."""
@@ -122,19 +113,8 @@ class CLines:
         self.add(f"const {c_type(dtype)} {name} = {text};")
         return CValue(name, dtype)
 
-    def rename(self, old: CValue, new: str) -> bool:
-        """Rename a temporary to ``new`` if the last line declares it; returns whether it was renamed."""
-        head = "    " * self.depth + f"const {c_type(old.dtype)} {old.text} = "
-        if not self.text or not old.text.startswith("t") or not self.text[-1].startswith(head):
-            return False
-        renamed = "    " * self.depth + f"const {c_type(old.dtype)} {new} = "
-        self.text[-1] = renamed + self.text[-1][len(head) :]
-        return True
-
-    def name(self) -> str:
-        """A new name of a temporary."""
-        self._count += 1
-        return f"t{self._count}"
+    def definition_head(self, value: TextValue, name: str) -> str:
+        return f"const {c_type(value.dtype)} {name} = "
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:

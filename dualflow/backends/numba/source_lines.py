@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
+from dualflow.scalar.text_maths import SourceLines, TextValue
 
 
 def type_name(dtype: DType) -> str:
@@ -31,29 +32,11 @@ class SourceValue(NamedTuple):
     reorderable: bool = False
 
 
-class Lines:
-    """Source lines under construction, and the names used so far."""
+class Lines(SourceLines):
+    """Lines of Python under construction."""
 
-    def __init__(self, depth: int = 1) -> None:
-        self.text: list[str] = []
-        self.depth = depth
-        self._count = 0
-
-    def add(self, line: str) -> None:
-        self.text.append("    " * self.depth + line)
-
-    def rename(self, old: str, new: str) -> bool:
-        """Rename ``old`` to ``new`` in the last line, if it assigns that; returns whether it does."""
-        head = "    " * self.depth + f"{old} = "
-        if not old.startswith("t") or not self.text or not self.text[-1].startswith(head):
-            return False
-        self.text[-1] = "    " * self.depth + f"{new} = {self.text[-1][len(head) :]}"
-        return True
-
-    def name(self) -> str:
-        """A new name of a temporary."""
-        self._count += 1
-        return f"t{self._count}"
+    def definition_head(self, value: TextValue, name: str) -> str:
+        return f"{name} = "
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dualflow.backends.c.kernel_source import CKernelMaths, CKernelWriter
+from dualflow.backends.c.kernel_source import CKernelMaths, CKernelRenderer
 from dualflow.backends.c.values import CLines, CValue, without_unused
 from dualflow.backends.opencl.dialect import OpenCLSupport, buffer_type, program
 from dualflow.core.dtypes import DType, float16, float32
@@ -84,7 +84,7 @@ class _OpenCLMaths(CKernelMaths):
         return self.called(self.support.to_float16(wide.dtype), wide, dtype=float16)
 
 
-class OpenCLWriter(CKernelWriter):
+class OpenCLWriter(CKernelRenderer):
     """Writes one kernel as OpenCL C.
 
     Args:
@@ -102,7 +102,7 @@ class OpenCLWriter(CKernelWriter):
     group_size = 0
 
     def _maths(self) -> CKernelMaths:
-        return _OpenCLMaths(self)
+        return _OpenCLMaths(self.lines, self.support)
 
     def __init__(self, kernel: Kernel, lanes: int, num_parallel: int) -> None:
         super().__init__(kernel, lanes, OpenCLSupport())
