@@ -2,3 +2,6 @@
 
 # Imported here, before other modules are read: a source file that changes afterwards is newer.
 from dualflow.core.import_time import IMPORTED_AT as IMPORTED_AT
+from dualflow.core.module_finder import install
+
+install()
