@@ -27,11 +27,13 @@ MAX_WINDOW_ELEMENTS = 64
 
 
 def sum_of_windows(node: Node, costs: CostModel) -> Node | None:
-    """The node that replaces a kernel which only sums windows times a filter; None for any other kernel."""
+    """The node that replaces a kernel which only sums windows times a filter; None for any other kernel.
+
+    All sizes but the number of images are static.
+    """
     body = body_of(node)
     axes = None if body is None else _summed_axes(body)
-    fixed = axes is not None and all(is_static(sizes(v)) for v in (*node.inputs, node.output))
-    if axes is None or not fixed or node.output.spec.dtype.char not in PRODUCT_CHARS:
+    if axes is None or node.output.spec.dtype.char not in PRODUCT_CHARS:
         return None
     for view, weights in (node.inputs, node.inputs[::-1]):
         producer = view.node
@@ -39,7 +41,9 @@ def sum_of_windows(node: Node, costs: CostModel) -> Node | None:
             continue
         inner = tuple(range(1 + len(axes), 1 + 2 * len(axes)))
         source, windows = sliding_windows(producer)
-        if axes == inner and len(windows.axes) == len(axes) and _is_supported(windows, weights, costs):
+        static = is_static([windows.channels, *[n for axis in windows.axes for n in axis]])
+        fits = static and axes == inner and len(windows.axes) == len(axes)
+        if fits and _is_supported(windows, weights, costs):
             attrs = {"windows": windows}
             return Node(WINDOW_SUM, [source, weights], attrs, node.specs, node.origin, node.merged_origins)
     return None

@@ -27,6 +27,8 @@ from dualflow.graph.views import sizes
 from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
 from dualflow.schedule.program_statements import CallRoutine
 from dualflow.schedule.sliding import SlidingAxis, SlidingWindows
+from dualflow.sizes.size_functions import smallest
+from dualflow.sizes.symbolic_sizes import typical
 
 WINDOW_COUNTS = (7, 8, 4)
 """The possible numbers of adjacent windows whose sums are in registers."""
@@ -82,13 +84,13 @@ class FilterRow(NamedTuple):
         return dict(sorted(columns.items()))
 
 
-def launch_parameters(sliding: SlidingWindows, streamed: bool) -> list[int]:
+def launch_parameters(sliding: SlidingWindows, streamed: int) -> list[int]:
     """The launch parameters for windows, in the order of :class:`SumField`.
 
-    ``streamed`` is whether the result is stored with streaming stores.
+    ``streamed`` is 1 if the result is stored with streaming stores, else 0.
 
     >>> sliding = SlidingWindows((SlidingAxis(9, 1, 9, 1, 3, 1), SlidingAxis(7, 1, 7, 1, 3, 1)), 16)
-    >>> launch_parameters(sliding, streamed=False)
+    >>> launch_parameters(sliding, streamed=0)
     [16, 9, 7, 1, 1, 9, 7, 3, 3, 1, 1, 0]
     """
     *others, columns = sliding.axes
@@ -100,7 +102,7 @@ def launch_parameters(sliding: SlidingWindows, streamed: bool) -> list[int]:
         *(rows.windows, columns.windows),
         *(rows.length, columns.length),
         *(rows.stride, rows.dilation),
-        int(streamed),
+        streamed,
     ]
 
 
@@ -125,14 +127,15 @@ def write_window_sum(entry: Entry, call: CallRoutine) -> None:
     if 0 in shape:
         return
     rows = math.prod(shape[: len(sliding.axes)])
-    work_ns = unit.costs.addition_ns * math.prod([*shape, *[a.length for a in sliding.axes]])
+    additions = math.prod([*shape, *[a.length for a in sliding.axes]])
+    work_ns = unit.costs.addition_ns * typical(additions)
     unit.work_ns += work_ns
     chunk = chunk_size(rows, work_ns, unit.threads, unit.costs)
-    if chunk < rows:
+    if chunk != rows:
         unit.use_threads()
     buffers = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
     function = routine(spec.dtype, unit.module.vector_bits, filter_row(sliding))
-    streamed = spec.nbytes >= unit.plan.caches.last // 2
+    streamed = smallest(1, math.prod(shape) * spec.dtype.size // max(1, unit.plan.caches.last // 2))
     parameters = [*launch_parameters(sliding, streamed), *buffers, len(unit.messages) + 1]
     unit.routines.append(entry.call_kernel(function, rows, chunk, parameters))
 

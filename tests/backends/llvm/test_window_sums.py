@@ -131,15 +131,17 @@ def test_its_bits_are_those_of_the_loops() -> None:
     np.testing.assert_array_equal(sums(x, w), loops(x, w, one))
 
 
-def test_a_batch_of_any_size_is_right_too() -> None:
+def test_one_program_sums_the_windows_of_a_batch_of_any_size() -> None:
     f = df.function(
         lambda x, w: df.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME"),
         input_signature=[df.TensorSpec([None, 9, 9, 16]), df.TensorSpec([3, 3, 16, 1])],
     )
     w = integers((3, 3, 16, 1))
-    for batch in (0, 1, 3):
+    for batch in (3, 0, 1, 70):
         x = integers((batch, 9, 9, 16))
         np.testing.assert_array_equal(f(x, w), by_position(x, w, (1, 1), (1, 1), "SAME"))
+    calls = f.concrete_functions[0].compiled.executable.plan.calls
+    assert [call.kind for call in calls if call.kind is not CallKind.MEASURE] == [CallKind.WINDOW_SUM]
 
 
 def test_gradients_are_such_sums_too() -> None:
