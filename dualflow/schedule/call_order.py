@@ -17,7 +17,12 @@ from dualflow.graph.fused import (
     product_of,
 )
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.symbolic_size_ops import argument_sizes, binds_or_checks_size, computes_sizes
+from dualflow.graph.symbolic_size_ops import (
+    WITH_SHAPE,
+    argument_sizes,
+    binds_or_checks_size,
+    computes_sizes,
+)
 from dualflow.graph.views import base_of, is_view, sizes
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
@@ -141,12 +146,13 @@ class _Order:
         last_read = _last_reads(self.body)
         for update in graph.updates:
             value, allocation = values[update], Allocation(BufferKind.INPUT, inputs[update.input])
-            if value is update.input:
+            computed = _with_own_sizes(value)
+            if computed is update.input:
                 continue
-            after_failures = value.node is not None and self._index.get(value.node, -1) > last_failure
-            may_overwrite = value not in self.targets and after_failures
-            if may_overwrite and _may_overwrite(update.input, value, self._index, last_read):
-                self.targets[value] = allocation
+            after_failures = computed.node is not None and self._index.get(computed.node, -1) > last_failure
+            may_overwrite = computed not in self.targets and after_failures
+            if may_overwrite and _may_overwrite(update.input, computed, self._index, last_read):
+                self.targets[computed] = allocation
                 continue
             if base_of(value).node is None:
                 value = self._copy(value, None, self.first)
@@ -187,10 +193,15 @@ def _computed_value(value: Value, sizes_are_bound: bool) -> tuple[Value, tuple[i
         return value, None
     if is_contiguous_view(value):
         return base, None
-    if not static:
-        return value, None
     strides = strides_for_contiguous_view(value) if kind_of(base.node) is CallKind.KERNEL else None
     return (value, None) if strides is None else (base, strides)
+
+
+def _with_own_sizes(value: Value) -> Value:
+    """``value``, or the value of which it is the same elements with other expressions for its sizes."""
+    while value.node is not None and value.node.op is WITH_SHAPE and not value.node.attrs["repeats"]:
+        value = value.node.inputs[0]
+    return value
 
 
 def _contiguous_source(value: Value) -> Value:

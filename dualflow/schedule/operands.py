@@ -33,7 +33,7 @@ from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scatter_calls import BOUNDS, is_scatter_supported
 from dualflow.schedule.sliding import WINDOW_PRODUCT, WINDOW_SUM
-from dualflow.sizes.symbolic_sizes import is_static
+from dualflow.sizes.symbolic_sizes import SizeFactor, size_variables
 
 PRODUCT_CHARS = "fd"
 """The characters of the dtypes whose matrix products have native code."""
@@ -171,10 +171,13 @@ def strides_for_contiguous_view(value: Value) -> tuple[int, ...] | None:
     return None
 
 
-def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
+def chosen_strides(
+    nodes: Sequence[Node], placed: Collection[Value], bound_sizes: Collection[SizeFactor]
+) -> dict[Value, tuple[int, ...]]:
     """Strides for kernel results whose first reader would otherwise need a copy.
 
-    Values in ``placed`` and values that host calls read are contiguous.
+    Values in ``placed`` and values that host calls read are contiguous, and so are those whose sizes are not
+    all numbers or expressions in ``bound_sizes``: each has a block of its own.
     """
     chosen: dict[Value, tuple[int, ...]] = {}
     unread: set[Value] = set()
@@ -184,7 +187,8 @@ def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Val
             base = base_of(value)
             if base in unread:
                 unread.discard(base)
-                strides = None if base is value or not is_static(sizes(base)) else copy_free_strides(value)
+                is_bound = base.spec.shape.is_static and size_variables(base.spec.shape) <= set(bound_sizes)
+                strides = copy_free_strides(value) if is_bound and base is not value else None
                 if strides is not None:
                     chosen[base] = strides
         if kind_of(node) is CallKind.KERNEL:

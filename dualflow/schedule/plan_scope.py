@@ -126,7 +126,7 @@ class PlanScope:
             epilogues = imported("dualflow.schedule.product_epilogues")
             graph = epilogues.with_product_epilogues(graph, self.replacements, state.costs)
         nodes, self.targets = ordered(graph, updates_variables=updates_variables)
-        self.strides = chosen_strides(nodes, self.targets)
+        self.strides = chosen_strides(nodes, self.targets, state.bound_sizes)
         preassigned = {
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
         }

@@ -13,6 +13,7 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
+from dualflow.schedule.operands import CallKind
 
 N = 6
 SPEC = df.TensorSpec((N, N))
@@ -499,6 +500,21 @@ def test_a_kernel_writes_in_the_order_in_which_its_result_is_read() -> None:
     x = numbers(N, N)
     expected = np.exp(x).reshape(2, 3, N).transpose(1, 0, 2).reshape(N, N) @ x
     np.testing.assert_allclose(df.function(f)(x), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("perm", [[0, 2, 1, 3], [2, 0, 1, 3]])
+def test_results_with_symbolic_sizes_are_written_in_the_order_in_which_they_are_read(perm: list[int]) -> None:
+    def f(x: Any) -> Any:
+        joined = df.reshape(df.transpose(df.exp(x), perm), [-1, N])
+        return joined, df.reshape(df.transpose(x + 1.0, perm), [-1, N]) @ df.ones([N, 2])
+
+    g = df.function(f, input_signature=[df.TensorSpec([None, 2, 3, N])])
+    for size in (2, 0, 1, 5):
+        x = df.constant(numbers(size, 2, 3, N))
+        for result, expected in zip(g(x), f(x), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+    calls = g.concrete_functions[0].compiled.executable.plan.calls
+    assert sorted(c.kind for c in calls if c.kind is not CallKind.MEASURE) == ["kernel", "product"]
 
 
 @pytest.mark.parametrize(
