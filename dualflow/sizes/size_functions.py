@@ -101,17 +101,26 @@ def slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> t
 
     >>> slice_bounds(1, None, 2, 6), slice_bounds(None, None, -1, 3), slice_bounds(4, 2, 1, 6)
     ((1, 3), (2, 3), (4, 0))
+
+    Slices that leave out as many elements have equal sizes: ``x[2:]``, ``x[1:-1]`` and ``x[:-2]``.
     """
     low, high = (0, size) if step > 0 else (-1, size - 1)
     first, last = (low, high) if step > 0 else (high, low)
     unclamped = first if start is None else largest(normalized_index(start, size), low)
     begin = first if start is None else smallest(unclamped, high)
     end = last if stop is None else smallest(largest(normalized_index(stop, size), low), high)
-    if stop is None and step > 0 and begin is not unclamped:  # so x[1:] has the size of x[:-1]
-        return begin, -(-largest(size - unclamped, 0) // step)
+    from_end = 0 if stop is None else -stop if _is_negative(stop) else None
+    if from_end is not None and step > 0 and begin is not unclamped:
+        return begin, -(-largest(size - from_end - unclamped, 0) // step)
     distance = end - begin if step > 0 else begin - end
     count = -(-distance // abs(step))
     return begin, count if start is None or stop is None else largest(count, 0)
+
+
+def _is_negative(x: int) -> bool:
+    """Whether bounds show that ``x < 0``."""
+    _, most = bounds(x)
+    return most is not None and most < 0
 
 
 def compared_slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int]:

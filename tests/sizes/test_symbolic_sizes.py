@@ -155,6 +155,11 @@ def test_slices_without_the_first_and_the_last_element_have_one_size():
         size = first
 
 
+def test_slices_that_leave_out_as_many_elements_have_one_size():
+    counts = [slice_bounds(*ends, 1, N)[1] for ends in ((2, None), (1, -1), (None, -2), (0, -2))]
+    assert counts == [largest(N - 2, 0)] * 4
+
+
 def test_operands_that_expressions_share_are_computed_once_at_any_depth():
     def nested():
         size = N

@@ -22,6 +22,7 @@ from dualflow.function.calls.ragged_stacks import (
     writing,
 )
 from dualflow.function.calls.recorded_body import RecordedBody
+from dualflow.function.calls.size_decisions import GuardedDecisions, is_polynomial
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
@@ -48,12 +49,14 @@ class BodyInference(Protocol):
         integers: the elements of integer tensors, as expressions.
         bound: the size variables that a ``bind_size`` node has bound.
         ragged_stacks: the stacks of rows that differ in size, by the vector of their elements.
+        decisions: decides comparisons of sizes.
     """
 
     tracer: Tracer
     integers: IntegerValues
     bound: set[SizeVariable]
     ragged_stacks: dict[Value, RaggedStack]
+    decisions: GuardedDecisions
 
     def recorded_body(
         self,
@@ -176,7 +179,11 @@ def _loop_body(
         except DualflowError as error:
             failing = failing_loop_body(loop.body, specs, loop.carried, deferrable(error))
             body = inference.recorded_body(failing, specs, sources)
-        differing = changed_sizes(carry, body.outputs, changing)
+        differing = [
+            (index, axis)
+            for index, axis in changed_sizes(carry, body.outputs, changing)
+            if not _keeps_size(inference, carry[index].shape[axis], body.outputs[index].spec.shape[axis])
+        ]
         if not differing:
             break
         for index, axis in differing:
@@ -189,7 +196,23 @@ def _loop_body(
         for axis, size in enumerate(spec.shape):
             if size_variables((size,)) & changing:
                 body.bind_result_size(index, axis, size_variable(least=0))
+            elif size != body.outputs[index].spec.shape[axis]:
+                body.set_result_size(index, axis, size)
     return carry, body, changing
+
+
+def _keeps_size(inference: BodyInference, before: int | None, after: int | None) -> bool:
+    """Whether the expressions of a carried size before and after an iteration are equal in the call.
+
+    The outcome is a guard: a padded slice has ``max(n - 2, 0) + 2`` elements, which are n for n from 2 on.
+    Polynomials that differ are sizes that change, even if they are equal in a call.
+    """
+    if before is None or after is None or is_polynomial(after - before):
+        return False
+    try:
+        return inference.decisions.equal(before, after)
+    except UndecidedSize:
+        return False
 
 
 def _with_layouts(

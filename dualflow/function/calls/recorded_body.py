@@ -61,15 +61,18 @@ class RecordedBody:
 
     def bind_result_size(self, output_index: int, axis: int, variable: int) -> None:
         """Bind a size variable to the size of an axis of a result, whose shape then has the variable."""
-        builder, value = self._builder, self.outputs[output_index]
-        shape = list(value.spec.shape)
-        attrs = {"size": variable, "value": shape[axis], "least": None}
-        builder.add(BIND_SIZE, [], attrs)
+        size = self.outputs[output_index].spec.shape[axis]
+        self._builder.add(BIND_SIZE, [], {"size": variable, "value": size, "least": None})
         self.result_variables |= size_variables(variable)
-        shape[axis] = variable
-        self.outputs[output_index] = builder.add(
-            WITH_SHAPE, [value], {"shape": Shape(shape), "repeats": False}
-        ).output
+        self.set_result_size(output_index, axis, variable)
+
+    def set_result_size(self, output_index: int, axis: int, size: int | None) -> None:
+        """Let an axis of a result have ``size``, which is equal to its size in all calls of the program."""
+        value = self.outputs[output_index]
+        shape = list(value.spec.shape)
+        shape[axis] = size
+        attrs = {"shape": Shape(shape), "repeats": False}
+        self.outputs[output_index] = self._builder.add(WITH_SHAPE, [value], attrs).output
 
     def graph(self) -> Graph:
         """The recorded graph, without dead code."""

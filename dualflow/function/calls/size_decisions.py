@@ -132,7 +132,7 @@ class GuardedDecisions:
         if key not in self.guards:
             guard = self.guards[key] = SizeGuard(equality, x, y, outcome, None)
             self._record(guard)
-        if equality and outcome and _is_polynomial(x - y):
+        if equality and outcome and is_polynomial(x - y):
             variables = size_variables(x - y)
             zeros = {variable for variable in variables if self._numbers[variable] == 0}
             if zeros or len(variables) == 1:
@@ -142,7 +142,7 @@ class GuardedDecisions:
         return outcome
 
 
-def _is_polynomial(size: int) -> bool:
+def is_polynomial(size: int) -> bool:
     """Whether ``size`` is a polynomial in size variables, without quotients and the like."""
     return not isinstance(size, SymInt) or all(f.kind == "variable" for m in size.terms for f in m)
 

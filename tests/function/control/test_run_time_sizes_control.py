@@ -8,7 +8,13 @@ import pytest
 import dualflow as df
 from dualflow.core.tree import leaves
 from dualflow.errors import InvalidArgumentError
+from dualflow.function.calls.size_decisions import CallSizes
+from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.graph.compiled import PartKind
+from dualflow.graph.control_spec import loop_of
+from dualflow.graph.options import CompileOptions
+from dualflow.ops.op_kinds import Loop
+from dualflow.schedule.loop_sizes import changing_positions
 
 BACKEND = df.config.get_backend()
 WHOLE = [PartKind.NATIVE] if BACKEND == "llvm" else [PartKind.NATIVE, PartKind.NUMPY]
@@ -292,6 +298,31 @@ def test_carried_tensors_change_their_size(program):
         assert_same(f(*inputs), program(*inputs))
     assert f.experimental_get_tracing_count() == 1
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
+
+
+def test_a_padded_slice_keeps_its_size_from_two_elements_on():
+    """That is a guard: below two elements, the size is one that iterations change."""
+
+    def padded(x):
+        for _ in df.range(2):
+            x = df.pad(x[1:-1] + x[2:] - x[:-2], [[1, 1], [0, 0]])
+        return x
+
+    f = df.function(padded)
+    for size in (5, 7, 2, 1, 0, 3, 1, 300):
+        x = df.constant(np.arange(3.0 * size).reshape(size, 3), df.float32)
+        assert_same([f(x)], [padded(x)])
+    graph = f.get_concrete_function(df.TensorSpec([None, 3])).graph
+    for size, changes in ((1, True), (2, False)):
+        call_sizes = CallSizes({(0, 0): size})
+        sized = with_symbolic_sizes(graph, CompileOptions(BACKEND), call_sizes=call_sizes)
+        (loop,) = [loop_of(node) for node in sized.nodes if isinstance(node.op.kind, Loop)]
+        assert bool(changing_positions(loop)) is changes
+        assert [call_sizes.decide_alike([df.zeros([n, 3])]) for n in (1, 2, 9)] == [
+            changes,
+            not changes,
+            not changes,
+        ]
 
 
 @pytest.mark.parametrize("program", GROWING, ids=lambda f: f.__name__)
