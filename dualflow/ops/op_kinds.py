@@ -279,6 +279,9 @@ class Opaque(NamedTuple):
         fourier: ``fourier(x, **attrs)`` returns, for the spec of the input, whether the op is the Fourier
             transform of long rows (the inverse one if ``attrs["kind"]`` is "ifft"). Some backends have code
             for it.
+        compare_sizes: ``compare_sizes(*inputs, **attrs)`` compares the sizes that decide whether the op has
+            code, for the specs of inputs with symbolic sizes. The outcomes become guards of the program: it
+            is compiled as for static sizes, and serves the calls with the same outcomes.
         collective_call: ``collective_call(x, **attrs)`` returns, for the spec of the input, the
             :class:`CollectiveCall` by which machine code runs the op, or None.
         lowering: ``lowering(add, *inputs, **attrs)`` adds nodes with kernels for values of a graph, and
@@ -293,6 +296,7 @@ class Opaque(NamedTuple):
     fourier: Callable[..., bool] | None = None
     collective_call: Callable[..., CollectiveCall | None] | None = None
     lowering: Callable[..., Any] | None = None
+    compare_sizes: Callable[..., object] | None = None
     drawn_singly: bool = False
     placed_op: Any = None
 

@@ -19,6 +19,7 @@ LARGEST_ERRORS = {"complex64": 3e-7, "complex128": 1e-15}
 """Of root mean squares; SciPy's are half of these."""
 
 Array = np.ndarray[Any, Any]
+Shape = tuple[int | None, ...]
 
 
 def signal(*shape: int, dtype: str = "complex64") -> Array:
@@ -132,6 +133,26 @@ def test_the_gradient_is_a_transform() -> None:
 
     expected = scipy.fft.fft(w.numpy().astype("complex128")).conj()
     assert size_of(slope(x).numpy() - expected) < 3e-7 * size_of(expected)
+
+
+@pytest.mark.parametrize("kind", TRANSFORMS)
+@pytest.mark.parametrize("shape", [(None,), (None, SHORTEST), (None, None)], ids=str)
+def test_programs_of_dynamic_sizes_give_the_bits_of_eager_calls(kind: str, shape: Shape) -> None:
+    ours, _ = TRANSFORMS[kind]
+    compiled = df.function(ours, input_signature=[df.TensorSpec(shape, df.complex64)])
+    for rows, size in ((2, SHORTEST), (3, SHORTEST), (2, 2 * SHORTEST), (2, 100), (1, SHORTEST + 2), (0, 4)):
+        if size != SHORTEST and shape[-1] is not None:
+            continue
+        x = signal(*(rows, size)[-len(shape) :])
+        np.testing.assert_array_equal(compiled(x), ours(x))
+
+
+@pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy
+@pytest.mark.parametrize("shape", [(None,), (None, SHORTEST), (None, None)], ids=str)
+def test_long_rows_of_dynamic_sizes_are_native(shape: Shape) -> None:
+    compiled = df.function(df.signal.fft, input_signature=[df.TensorSpec(shape, df.complex64)])
+    compiled(signal(*(3, SHORTEST)[-len(shape) :]))
+    assert "numpy" not in compiled.status()
 
 
 @pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy

@@ -11,6 +11,7 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.graph.passes import fourier_tables
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.program_statements import CallRoutine
+from dualflow.sizes.symbolic_sizes import typical
 
 _ADDITIONS_PER_PART = 5
 """The estimated time per real or imaginary part and level of butterflies, in additions."""
@@ -29,7 +30,7 @@ def write_fourier(entry: Entry, call: CallRoutine) -> None:
     bits = unit.module.vector_bits
     middle_bytes = count * columns * rows * 2 * part.size
     strip_bytes = max(columns, rows) * 2 * lanes * part.size
-    parts, levels = middle_bytes / part.size, math.log2(columns * rows)
+    parts, levels = typical(middle_bytes) / part.size, math.log2(columns * rows)
     unit.work_ns += unit.costs.addition_ns * _ADDITIONS_PER_PART * parts * levels
     if unit.threads > 1:
         unit.use_threads()

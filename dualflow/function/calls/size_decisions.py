@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from dualflow.graph.capabilities import Capabilities
+from dualflow.graph.ir import Node, Value
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.ops.op_kinds import Opaque
 from dualflow.sizes.size_functions import equal_for_all, less_for_all
 from dualflow.sizes.symbolic_sizes import (
     SIZE_DECISIONS,
@@ -155,3 +158,29 @@ def deciding(decisions: GuardedDecisions) -> Iterator[None]:
         yield
     finally:
         SIZE_DECISIONS.reset(token)
+
+
+def compare_sizes(
+    kind: Opaque,
+    node: Node,
+    inputs: Sequence[Value],
+    decisions: GuardedDecisions,
+    capabilities: Capabilities,
+) -> None:
+    """Let ``decisions`` compare the sizes of ``inputs`` that decide whether ``node`` has code.
+
+    A backend without such code compares none. Where no call decides, the node runs as its NumPy kernel.
+
+    Raises:
+        FixedSize: there is code for the size of the call alone.
+    """
+    is_possible = capabilities.fourier if kind.fourier else "d" in capabilities.dtypes
+    if kind.compare_sizes is None or not is_possible:
+        return
+    try:
+        with deciding(decisions):
+            kind.compare_sizes(*[v.spec for v in inputs], **node.attrs)
+    except FixedSize:
+        raise
+    except UndecidedSize:
+        return

@@ -26,7 +26,7 @@ from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.ragged_stacks import RaggedStack, refuse_ragged
 from dualflow.function.calls.recorded_body import RecordedBody, recorded_graph
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
-from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
+from dualflow.function.calls.size_decisions import GuardedDecisions, compare_sizes, deciding
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.error_notes import note_place
@@ -188,6 +188,8 @@ class SizeInference:
             if isinstance(kind, Decompose):
                 return self._decomposed(node, kind, inputs)
             return (cond_outputs if isinstance(kind, Cond) else loop_outputs)(self, node, inputs)
+        if isinstance(kind, Opaque):
+            compare_sizes(kind, node, inputs, self.decisions, self.tracer.options.capabilities)
         shapes = required_shapes(node, inputs, self._require_outside)
         try:
             recorded = add(node.op, inputs, node.attrs, node.origin)

@@ -131,17 +131,23 @@ def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
     return x
 
 
-SHORTEST, LONGEST = 1 << 16, 1 << 24
-"""Rows of complex numbers that the default backend transforms itself have a power of two between these."""
+LONG: Final = tuple([1 << n for n in range(16, 25)])
+"""The lengths of rows of complex numbers that the default backend transforms itself."""
 
 
 def _is_long_row(x: Any, kind: str, axes: Axes, lengths: Lengths) -> bool:
     """Whether rows are transformed unchanged, and so long that SciPy's one thread takes longer."""
-    (*_, size), (axis, *others) = x.shape, axes
-    if kind not in ("fft", "ifft") or others or axis != len(x.shape) - 1 or lengths[0] not in (None, size):
+    (*batch, size), (axis, *others) = x.shape, axes
+    if kind not in ("fft", "ifft") or others or axis != len(x.shape) - 1 or type(size) is not int:
         return False
-    is_static = all(type(n) is int and n > 0 for n in x.shape)
-    return is_static and SHORTEST <= size <= LONGEST and size & (size - 1) == 0
+    return all(isinstance(n, SymInt) or n for n in batch) and lengths[0] in (None, size) and size in LONG
+
+
+def _is_long_size(x: TensorSpec, kind: str, axes: Axes, lengths: Lengths) -> bool:
+    """Whether the rows, of a symbolic size, are :func:`_is_long_row` in a call, whose sizes decide."""
+    size, last = x.shape[-1], (len(x.shape) - 1,)
+    is_row = kind in ("fft", "ifft") and (axes, lengths) == (last, (None,)) and size is not None
+    return is_row and size >= LONG[0] and any(size == n for n in LONG)
 
 
 def _sample(kind: str, shape: tuple[int, ...], axes: Axes, *lengths: Dim) -> Sample:
@@ -155,7 +161,7 @@ FOURIER: Final = register(
         doc="""The discrete Fourier transform of complex or real signals over axes, or its inverse.""",
         infer=_infer,
         kernel=_kernel,
-        kind=Opaque("Fourier transforms are SciPy's", _is_long_row),
+        kind=Opaque("Fourier transforms are SciPy's", _is_long_row, compare_sizes=_is_long_size),
         batching_rule=BatchingRule(axes=("axes",)),
         vjp=(_vjp,),
         samples=(
