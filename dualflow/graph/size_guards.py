@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
@@ -142,6 +144,29 @@ class GuardOutcomes:
         """
         outcome = self._outcomes.get((False, repr(x - y)))
         return is_less(x, y) if outcome is None else outcome
+
+
+_CURRENT: Final[ContextVar[GuardOutcomes | None]] = ContextVar("dualflow_current_guards", default=None)
+
+
+@contextmanager
+def guards_hold(graph: Graph) -> Iterator[None]:
+    """A context of passes over ``graph`` and its bodies: :func:`decided_by_guards` reads its guards."""
+    token = _CURRENT.set(GuardOutcomes(guards_of(graph)))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def decided_by_guards() -> Iterator[None]:
+    """A context in which the guards of the graph that is being optimised decide comparisons of sizes."""
+    token = SIZE_DECISIONS.set(_CURRENT.get())
+    try:
+        yield
+    finally:
+        SIZE_DECISIONS.reset(token)
 
 
 def verify_with_bodies(graph: Graph) -> None:

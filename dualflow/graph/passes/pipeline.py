@@ -46,7 +46,7 @@ from dualflow.graph.passes.small_operands import lower_small_operands
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
-from dualflow.graph.size_guards import verify_with_bodies
+from dualflow.graph.size_guards import guards_hold, verify_with_bodies
 from dualflow.graph.user_rewrites import Report, Rewrite
 from dualflow.ops.op_kinds import CONTROL
 
@@ -291,6 +291,16 @@ def optimise(
         InvalidArgumentError: a rewrite of a user has broken such a rule.
     """
     passes = with_rewrites(PASSES, options.rewrites) if passes is None else passes
+    with guards_hold(graph):
+        return _optimised(graph, options, observe, passes)
+
+
+def _optimised(
+    graph: Graph,
+    options: CompileOptions,
+    observe: Callable[[str, Graph], None] | None,
+    passes: Sequence[Pass],
+) -> Graph:
     for in_bodies, group in groupby(passes, key=lambda step: step.in_bodies):
         run = tuple(group)
         for step in run:

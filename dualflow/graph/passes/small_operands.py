@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Make, Replacement, rewrite
+from dualflow.graph.size_guards import decided_by_guards
 from dualflow.ops.op_kinds import Opaque
 
 
@@ -20,5 +21,6 @@ def _lower(node: Node, make: Make) -> Replacement:
     kind = node.op.kind
     if not isinstance(kind, Opaque) or kind.lowering is None:
         return None
-    value = kind.lowering(make, *node.inputs, **node.attrs)
+    with decided_by_guards():
+        value = kind.lowering(make, *node.inputs, **node.attrs)
     return None if value is None else (value,)

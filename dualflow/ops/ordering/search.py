@@ -11,7 +11,7 @@ from dualflow.core.dtypes import DType, as_dtype, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.ordering.binary_search import lower_search
+from dualflow.ops.ordering.binary_search import compare_sizes, lower_search
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.stable_order import Pairs, order, pairs
@@ -90,7 +90,7 @@ SEARCHSORTED = register(
         doc="""The index at which each value fits into a sorted row: left or right of equal elements.""",
         infer=_infer,
         kernel=_search,
-        kind=Opaque("NumPy searches", lowering=lower_search),
+        kind=Opaque("NumPy searches", lowering=lower_search, compare_sizes=compare_sizes),
         promotion=Promotion.TOGETHER,
         samples=(
             Sample(

@@ -1,4 +1,4 @@
-"""Searches in sorted rows of static sizes are compiled, and find what NumPy finds."""
+"""Searches in sorted rows are compiled, and find what NumPy finds."""
 
 from __future__ import annotations
 
@@ -60,3 +60,50 @@ def test_rows_of_unsorted_numbers_have_positions_inside() -> None:
     row, values = RNG.permutation(np.arange(100.0)), RNG.normal(size=50) * 100
     (positions,) = searched("left")([row], values)
     assert set(positions.numpy().tolist()) <= set(range(101))
+
+
+SIZES = (1, 2, 3, 4, 7, 8, 15, 16, 17, 63, 64, 100, 255, 256, 257, 1023, 1024, 5000, 0)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_positions_in_rows_of_a_dynamic_size_are_those_of_numpy(side: str) -> None:
+    specs = [df.TensorSpec([None]), df.TensorSpec([None])]
+    search = df.function(lambda row, values: df.searchsorted(row, values, side), input_signature=specs)
+    for size in SIZES:
+        row = np.sort(numbers(size, "float32"))
+        values = np.concatenate([numbers(20, "float32"), row[:50]])
+        np.testing.assert_array_equal(search(row, values), row.searchsorted(values, side))
+
+
+@pytest.mark.llvm
+def test_rows_of_some_dynamic_sizes_share_a_kernel() -> None:
+    search = df.function(df.searchsorted, input_signature=[df.TensorSpec([None]), df.TensorSpec([None])])
+    for size in (1030, 4000):
+        search(np.arange(size, dtype=np.float32), np.ones(2, np.float32))
+    (concrete,) = search.concrete_functions
+    assert "NumPy" not in search.status()
+    levels = [node for node in lines(concrete.optimised_graph) if "search_level(" in node]
+    assert len(levels) == 12
+
+
+def lines(graph: Any) -> list[str]:
+    return str(graph).splitlines()
+
+
+@pytest.mark.parametrize("shape", [(None, 5), (None, None), (2, None, 7), (None, 3, None)], ids=str)
+def test_rows_of_a_dynamic_batch_are_searched_each(shape: tuple[int | None, ...]) -> None:
+    specs = [df.TensorSpec(shape, df.float64), df.TensorSpec([*shape[:-1], 4], df.float64)]
+    search = df.function(lambda rows, values: df.searchsorted(rows, values, "right"), input_signature=specs)
+    for n in (2, 3, 40, 1):
+        sizes = [n if size is None else size for size in shape]
+        rows, values = np.sort(RNG.normal(size=sizes)), RNG.normal(size=(*sizes[:-1], 4))
+        positions = search(rows, values)
+        for at in np.ndindex(*sizes[:-1]):
+            np.testing.assert_array_equal(positions[at], rows[at].searchsorted(values[at], "right"))
+
+
+def test_a_row_whose_size_depends_on_data_is_searched() -> None:
+    search = df.function(lambda x, values: df.searchsorted(df.sort(x[x > 0.0]), values))
+    for size in (1, 9, 300):
+        x, values = numbers(size, "float32")[size // 2 :], numbers(9, "float32")
+        np.testing.assert_array_equal(search(x, values), np.sort(x[x > 0]).searchsorted(values))
