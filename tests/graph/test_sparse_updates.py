@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import dualflow as df
 
 Array = np.ndarray[Any, Any]
+Shape = tuple[int | None, ...]
 SIZE, WIDTH = 64, 8
 RATE = 1e-3
 
@@ -48,8 +50,12 @@ def stepping(table: Any, rate: Any) -> Any:
 
 def is_sparse(function: Any, *args: Any) -> bool:
     """Whether the optimised graph makes no sum of as many rows as the table has."""
-    nodes = function.get_concrete_function(*args).optimised_graph.nodes
-    return not any(n.op.name == "scatter_add" and n.attrs["size"] == SIZE for n in nodes)
+    return changes_rows(function.get_concrete_function(*args).optimised_graph)
+
+
+def changes_rows(graph: Any) -> bool:
+    """Whether a graph makes no sum of as many rows as the table has."""
+    return not any(n.op.name == "scatter_add" and n.attrs["size"] == SIZE for n in graph.nodes)
 
 
 def exactly_equal(result: Array, expected: Array) -> bool:
@@ -110,6 +116,39 @@ def test_a_rate_known_only_at_run_time_is_dense() -> None:
 def test_many_rows_are_dense() -> None:
     step = stepping(df.Variable(table_of_numbers()), RATE)
     assert not is_sparse(step, df.range(SIZE // 2), df.ones([SIZE // 2, WIDTH]))
+
+
+def stepping_on_any_number(table: Any, picked: Shape) -> Any:
+    """:func:`stepping` for indices of shape ``picked``, whose first size is dynamic."""
+    specs = [df.TensorSpec(picked, df.int32), df.TensorSpec([*picked, WIDTH])]
+    return df.function(stepping(table, RATE).python_function, input_signature=specs)
+
+
+@pytest.mark.parametrize("picked", [(None,), (None, 2)], ids=str)
+def test_the_number_of_rows_of_a_call_decides(picked: Shape) -> None:
+    start = table_of_numbers()
+    table = df.Variable(start)
+    step = stepping_on_any_number(table, picked)
+    most = SIZE // 4 // math.prod(n or 1 for n in picked)
+    for count in (most, most + 1, 1, 40, 0):
+        shape = [count if n is None else n for n in picked]
+        ids = np.random.default_rng(count).integers(0, 9, shape).astype(np.int32)
+        rows = np.random.default_rng(2).standard_normal((*shape, WIDTH)).astype(np.float32)
+        step(df.constant(ids), df.constant(rows))
+        start = dense(start, ids, rows, RATE)
+        assert exactly_equal(table.numpy(), start)
+        if count in (most, most + 1):  # the first of their programs
+            assert changes_rows(step.concrete_functions[0].optimised_graph) == (count == most)
+
+
+def test_a_place_outside_of_a_dynamic_number_raises_and_changes_nothing() -> None:
+    start = table_of_numbers()
+    table = df.Variable(start)
+    step = stepping_on_any_number(table, (None,))
+    for count in (2, SIZE):
+        with pytest.raises(IndexError, match="out of range"):
+            step(df.fill([count], SIZE), df.ones([count, WIDTH]))
+    assert exactly_equal(table.numpy(), start)
 
 
 def test_a_gradient_that_others_read_stays_whole() -> None:

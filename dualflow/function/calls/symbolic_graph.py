@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple, replace
 from dualflow.function.calls.ragged_stacks import refuse_ragged
 from dualflow.function.calls.size_decisions import CallSizes, FixedSize, GuardedDecisions
@@ -18,8 +19,9 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis
+from dualflow.ops.op_kinds import Scatter
 from dualflow.sizes.size_functions import largest, substitute
-from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, variable_of
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, size_variables, variable_of
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import Compiled
@@ -103,13 +105,30 @@ def _recorded(
             if guards.axes and call_sizes is not None:
                 _guard_class(inference)
             recorded = inference.record(graph.nodes, inputs, later)
-    outputs = [recorded[v] for v in graph.outputs]
+            outputs = [recorded[v] for v in graph.outputs]
+            updates = tuple([Update(recorded[u.input], recorded[u.value]) for u in graph.updates])
+
+            def finished() -> Graph:
+                sized = inference.finished(graph.name, [recorded[v] for v in graph.inputs], outputs)
+                return replace(sized, captures=graph.captures, updates=updates)
+
+            if call_sizes is not None and any(isinstance(n.op.kind, Scatter) for n in graph.nodes):
+                sparse_updates = imported("dualflow.graph.passes.sparse_updates")
+                _decide(
+                    inference, sparse_updates.compared_sizes(finished(), inference.tracer.options.cost_model)
+                )
     refuse_ragged(inference.ragged_stacks, outputs)
-    updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
     if any(u.input.spec != u.value.spec for u in updates):
         raise UndecidedSize("a variable is assigned a value whose size depends on data")
-    sized = inference.finished(graph.name, [recorded[v] for v in graph.inputs], outputs)
-    return eliminate_dead_code(replace(sized, captures=graph.captures, updates=tuple(updates)))
+    return eliminate_dead_code(finished())
+
+
+def _decide(inference: SizeInference, pairs: Iterable[tuple[int, int]]) -> None:
+    """Add guards for the pairs of sizes whose order passes read, where sizes of arguments decide it."""
+    variables = _axes(inference).keys()
+    for x, y in pairs:
+        if size_variables((x, y)) <= variables:
+            inference.decisions.less(x, y)
 
 
 def _bound_of(guards: SizeGuards, call_sizes: CallSizes | None) -> int | None:

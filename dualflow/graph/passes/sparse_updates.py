@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int32
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.graph.cost_model import CostModel
@@ -14,16 +16,19 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.graph.size_guards import decided_by_guards
 from dualflow.graph.views import sizes
 from dualflow.ops.arithmetic import multiply, subtract
 from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.broadcasting import BROADCAST_TO
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal
+from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 from dualflow.ops.scattering import UPDATE_ND
 from dualflow.ops.taking import GATHER, SCATTER_ADD
 from dualflow.scalar import ScalarOp
+from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static
 
 
 def step_on_rows(graph: Graph, costs: CostModel) -> Graph:
@@ -35,17 +40,41 @@ def step_on_rows(graph: Graph, costs: CostModel) -> Graph:
     """
     if SCATTER_ADD not in graph.ops:
         return graph
-    results = set(graph.results)
-    once = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
+    once = _read_once(graph)
     changed = rebuild(graph, lambda original, node: _on_rows(original, node, once, costs))
     return graph if changed is graph else eliminate_dead_code(changed)
 
 
+def compared_sizes(graph: Graph, costs: CostModel) -> Iterator[tuple[int, int]]:
+    """Pairs of sizes of which :func:`step_on_rows` reads whether the first is less, if one is symbolic."""
+    if SCATTER_ADD not in graph.ops:
+        return
+    once = _read_once(graph)
+    for node in graph.nodes:
+        step = _step(node, once, costs)
+        if step is not None and not is_static(step.compared):
+            yield step.compared
+
+
+def _read_once(graph: Graph) -> set[Value]:
+    """The values that are no results and have one reader."""
+    results = set(graph.results)
+    return {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
+
+
 class _Step(NamedTuple):
-    """An update ``v - factor * scatter``; ``factor`` is None if there is none."""
+    """An update ``v - factor * scatter`` that changes rows of a static size.
+
+    Attributes:
+        scatter: the gradient.
+        factor: a positive constant; None if there is none.
+        compared: the number of all rows, and the number from which changed rows are too many. It pays to
+            change these alone unless the first is less than the second.
+    """
 
     scatter: Node
     factor: Value | None
+    compared: tuple[int, int]
 
 
 def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
@@ -62,7 +91,12 @@ def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
     scatter = term.node
     if scatter is None or scatter.op is not SCATTER_ADD or term not in once:
         return None
-    return _Step(scatter, factor) if _pays(scatter, node.output, costs) else None
+    if scatter.attrs["axis"] != 0 or scatter.output.spec != node.output.spec:
+        return None
+    shape, count = sizes(node.output), math.prod(sizes(scatter.inputs[0]))
+    if not is_static(shape) or count == 0 or math.prod(shape[1:]) < costs.sparse_row:
+        return None
+    return _Step(scatter, factor, (shape[0], count * costs.sparse_rows))
 
 
 def _is_positive(value: Value) -> bool:
@@ -74,20 +108,20 @@ def _is_positive(value: Value) -> bool:
     return bool(np.issubdtype(number.dtype, np.floating) and np.isfinite(number) and number > 0)
 
 
-def _pays(scatter: Node, whole: Value, costs: CostModel) -> bool:
-    shape, indices = sizes(whole), sizes(scatter.inputs[0])
-    static = all(type(n) is int for n in (*shape, *indices))
-    if not static or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
+def _pays(step: _Step) -> bool:
+    """Whether changing the rows alone is faster: for a symbolic number of them, if a guard decides it."""
+    try:
+        with decided_by_guards():
+            return not step.compared[0] < step.compared[1]
+    except UndecidedSize:
         return False
-    count, (size, *row) = math.prod(indices), shape
-    return 0 < count * costs.sparse_rows <= size and math.prod(row) >= costs.sparse_row
 
 
 def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> Expansion | None:
     if original is not node:  # an operand was replaced: of two dependent steps, one stays
         return None
     step = _step(node, once, costs)
-    if step is None:
+    if step is None or not _pays(step):
         return None
     new_nodes: list[Node] = []
 
@@ -105,7 +139,10 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
     positions = append(RESHAPE, indices, shape=Shape((count, 1)))
     zero = append(CONSTANT, value=np.zeros((), np.int32))
     table = append(BROADCAST_TO, zero, shape=Shape((size,)))
-    numbers = append(CONSTANT, value=np.arange(count, dtype=np.int32))
+    if type(count) is int:
+        numbers = append(CONSTANT, value=np.arange(count, dtype=np.int32))
+    else:
+        numbers = append(IOTA, shape=(count,), axis=0, dtype=int32)
     table = append(UPDATE_ND, table, positions, numbers)
     number = append(GATHER, table, at, axis=0)
     rows = rows if flat else append(RESHAPE, rows, shape=Shape((count, *row)))
