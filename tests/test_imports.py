@@ -125,7 +125,7 @@ LATE = {
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.passes.pipeline": "5 ms: a program that is on disk needs no pass",
-    "dualflow.graph.passes.sparse_updates": "only graphs with scatters and dynamic sizes need it before the passes",
+    "dualflow.graph.passes.sparse_updates": "only graphs with scatters of dynamic sizes need it earlier",
     "dualflow.function.inspect.compare_page": "only the page of a comparison needs it; imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.compat.v1": "0.1 s: only programs for TensorFlow 1, and internal modules, need it",
