@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dualflow.distribute import cluster_resolver as cluster_resolver
     from dualflow.distribute import experimental as experimental
     from dualflow.distribute.datasets import InputContext as InputContext
+    from dualflow.distribute.distributed_values import DistributedValues as DistributedValues
     from dualflow.distribute.extended import StrategyExtended as StrategyExtended
     from dualflow.distribute.options import CrossDeviceOps as CrossDeviceOps
     from dualflow.distribute.options import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from dualflow.distribute.strategy import get_strategy as get_strategy
     from dualflow.distribute.strategy import has_strategy as has_strategy
     from dualflow.distribute.strategy import in_cross_replica_context as in_cross_replica_context
-    from dualflow.distribute.values import DistributedValues as DistributedValues
 
     DistributedDataset = _Dataset
     DistributedIterator = _Iterator
@@ -58,6 +58,6 @@ _publish(
         "dualflow.distribute.strategy": (
             "ReplicaContext Strategy get_replica_context get_strategy has_strategy in_cross_replica_context"
         ),
-        "dualflow.distribute.values": "DistributedValues",
+        "dualflow.distribute.distributed_values": "DistributedValues",
     },
 )

@@ -8,8 +8,8 @@ from dualflow.core.dispatch import AbstractComposite
 from dualflow.core.dtypes import int64
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tree import flatten, unflatten
+from dualflow.distribute.distributed_values import DistributedValues, own_value
 from dualflow.distribute.reduce_op import ReduceOp
-from dualflow.distribute.values import DistributedValues, own_value
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.collectives.collective_ops import ReplicaGroup, gather_over, sums_over

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from dualflow.distribute.distributed_values import own_values
 from dualflow.distribute.reduce_op import ReduceOp
-from dualflow.distribute.values import own_values
 from dualflow.eager.devices import LOGICAL_CPU
 
 

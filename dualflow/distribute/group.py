@@ -18,8 +18,8 @@ from dualflow.core.dtypes import DType
 from dualflow.core.locks import imported
 from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import AbortedError
+from dualflow.distribute.collective_progress import MAX_DYNAMIC_SIZES, Progress
 from dualflow.distribute.monitor import report_interval
-from dualflow.distribute.progress import MAX_DYNAMIC_SIZES, Progress
 from dualflow.ops.op_kinds import Collective, CollectiveCall
 
 LOCAL_PART_BYTES: Final = 1 << 22

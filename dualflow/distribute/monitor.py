@@ -23,8 +23,8 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
+from dualflow.distribute.collective_progress import Progress, user_line
 from dualflow.distribute.diagnosis import Job, WorkerReport, connection_lost
-from dualflow.distribute.progress import Progress, user_line
 from dualflow.distribute.world import World
 
 INTERVAL: Final = 0.2

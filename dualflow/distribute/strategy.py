@@ -12,11 +12,11 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.distribute.combining import all_reduce, gather, reduce_along
 from dualflow.distribute.datasets import InputContext, distribute, from_function
+from dualflow.distribute.distributed_values import DistributedValues, own_values
 from dualflow.distribute.extended import StrategyExtended, ValueContext
 from dualflow.distribute.group import OneWorker, WorkerGroup
 from dualflow.distribute.options import BUCKET_BYTES
 from dualflow.distribute.reduce_op import ReduceOp, as_reduce_op
-from dualflow.distribute.values import DistributedValues, own_values
 from dualflow.eager.devices import LOGICAL_CPU
 from dualflow.eager.replicas import INITIAL_VALUE
 

@@ -90,7 +90,7 @@ class Node:
         origin: the user's line that called the op.
         merged_origins: the lines of other nodes, which a rewrite has merged into this one.
         device: the full name of the device of the ``df.device`` block that called the op; None outside of
-            blocks. :mod:`dualflow.graph.passes.placement` lowers it, before passes that make other nodes.
+            blocks. The pass :mod:`dualflow.graph.passes.lower_placement` lowers it before others make nodes.
     """
 
     __slots__ = ("attrs", "device", "effect", "inputs", "merged_origins", "op", "origin", "output", "outputs")

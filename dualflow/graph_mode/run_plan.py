@@ -25,7 +25,7 @@ from dualflow.graph.fused import computed_nodes
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
-from dualflow.graph.passes.placement import is_placed_on_host
+from dualflow.graph.passes.lower_placement import is_placed_on_host
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec

@@ -18,15 +18,15 @@ from dualflow.ops.attribute_values import in_text
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
-from dualflow.summary.images import rescaled
-from dualflow.summary.tensorboardx import protocol
-from dualflow.summary.values import (
+from dualflow.summary.event_values import (
     audio_values,
     histogram_values,
     image_values,
     scalar_values,
     text_values,
 )
+from dualflow.summary.images import rescaled
+from dualflow.summary.tensorboardx import protocol
 
 _BUCKETS: Final = 30
 

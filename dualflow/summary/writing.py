@@ -18,7 +18,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 from dualflow.summary.defaults import DEFAULTS, checked_step, condition_here
-from dualflow.summary.values import (
+from dualflow.summary.event_values import (
     audio_values,
     event_of,
     histogram_values,

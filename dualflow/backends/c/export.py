@@ -12,8 +12,8 @@ import numpy as np
 from dualflow.backends.c.parameters import CParameter, parameters_of, shown_definitions
 from dualflow.backends.c.program_source import ALIGNMENT, CProgram
 from dualflow.backends.c.sizes import Sizes
+from dualflow.backends.c.source_lines import MARK, c_string, c_type, literal
 from dualflow.backends.c.tvm_ffi import tvm_ffi_source
-from dualflow.backends.c.values import MARK, c_string, c_type, literal
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple

@@ -8,7 +8,7 @@ from typing import Final
 
 from dualflow.backends.c.compilers import compile_library, compile_webassembly
 from dualflow.backends.c.export import ExportedProgram
-from dualflow.backends.c.values import MARK
+from dualflow.backends.c.source_lines import MARK
 from dualflow.backends.c.web_page import javascript_module, page
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import FailedPreconditionError

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from dualflow.backends.c.kernel_names import (
+from dualflow.backends.c.register_names import (
     accumulators,
     reassigned_registers,
     register_names,
 )
+from dualflow.backends.c.source_lines import WORD, CLines, CValue, c_type, without_unused
 from dualflow.backends.c.source_maths import CMaths
 from dualflow.backends.c.support import CSupport
-from dualflow.backends.c.values import WORD, CLines, CValue, c_type, without_unused
 from dualflow.core.dtypes import DType, bool_, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dualflow.backends.c.values import c_type, type_name
+from dualflow.backends.c.source_lines import c_type, type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node, Value

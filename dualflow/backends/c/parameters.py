@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dualflow.backends.c.program_source import CProgram
-from dualflow.backends.c.values import c_type
+from dualflow.backends.c.source_lines import c_type
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 

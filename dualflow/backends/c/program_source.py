@@ -18,9 +18,9 @@ from dualflow.backends.c.kernel_source import CKernel, source
 from dualflow.backends.c.names import argument_names, function_name, kernel_name, user_lines
 from dualflow.backends.c.op_routines import op_routine
 from dualflow.backends.c.sizes import Sizes
+from dualflow.backends.c.source_lines import CLines, CValue, c_type, literal, type_name
 from dualflow.backends.c.support import CSupport
 from dualflow.backends.c.unsupported import require_exportable, unsupported_error
-from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import MAX_ELEMENTS

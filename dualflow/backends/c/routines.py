@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dualflow.backends.c.source_lines import CLines, CValue, c_type, type_name
 from dualflow.backends.c.source_maths import CMaths
 from dualflow.backends.c.support import CSupport
-from dualflow.backends.c.values import CLines, CValue, c_type, type_name
 from dualflow.core.dtypes import DType
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dualflow.backends.c.source_lines import CLines, CValue, c_type, literal, type_name
 from dualflow.backends.c.support import CSupport
-from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_name
 from dualflow.core.dtypes import DType, bool_, complex64, complex128, float32, float64
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from dualflow.backends.c.values import CLines, c_type, type_name
+from dualflow.backends.c.source_lines import CLines, c_type, type_name
 from dualflow.core.dtypes import (
     DType,
     complex64,

@@ -14,7 +14,7 @@ from typing import Final
 from dualflow.backends.c.parameters import CParameter
 from dualflow.backends.c.program_source import CProgram
 from dualflow.backends.c.sizes import Sizes
-from dualflow.backends.c.values import MARK, c_string, c_type
+from dualflow.backends.c.source_lines import MARK, c_string, c_type
 from dualflow.core.dtypes import DType
 
 _CODES: Final = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}

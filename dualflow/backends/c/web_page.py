@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dualflow.backends.c.export import ExportedProgram
 from dualflow.backends.c.parameters import CParameter
-from dualflow.backends.c.values import MARK
+from dualflow.backends.c.source_lines import MARK
 
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "web")
 _SIZE_FUNCTIONS: Final = {

@@ -303,9 +303,9 @@ class _EntryEmitter:
     def _routine(self, call: CallRoutine) -> None:
         match call.kind:
             case CallKind.MEASURE:
-                imported("dualflow.backends.llvm.dynamic_sizes").write_bind_size(self.entry, call)
+                imported("dualflow.backends.llvm.size_binding").write_bind_size(self.entry, call)
             case CallKind.SIZES:
-                imported("dualflow.backends.llvm.dynamic_sizes").write_sizes(self.entry, call)
+                imported("dualflow.backends.llvm.size_binding").write_sizes(self.entry, call)
             case CallKind.POSITIONS:
                 imported("dualflow.backends.llvm.position_calls").write_positions(self.entry, call)
             case CallKind.WINDOW_SUM:
@@ -351,7 +351,7 @@ class _EntryEmitter:
         unit.messages.append(("a signal was received", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
         for size in loop.memory.changing_sizes:
-            imported("dualflow.backends.llvm.dynamic_sizes").bind_size(
+            imported("dualflow.backends.llvm.size_binding").bind_size(
                 self.entry, size.variable, self.entry.param(size.start)
             )
         for buffer, sizes in loop.memory.stacks:
@@ -405,7 +405,7 @@ class _EntryEmitter:
                     b.store(first, table, indices[1])
             following = [entry.param(size.following) for size in loop.memory.changing_sizes]
             for size, number in zip(loop.memory.changing_sizes, following, strict=True):
-                imported("dualflow.backends.llvm.dynamic_sizes").bind_size(entry, size.variable, number)
+                imported("dualflow.backends.llvm.size_binding").bind_size(entry, size.variable, number)
 
     def _trip_limit(self, loop: RunLoop) -> EmittedValue | None:
         """Emit the maximum trip count of the loop; returns None for no limit."""

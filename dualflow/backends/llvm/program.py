@@ -220,7 +220,7 @@ def _write_sizes(unit: Unit, parts: Sequence[ProgramPart], size_checks: _SizeChe
         write_size_code = imported("dualflow.backends.llvm.argument_sizes").write_size_code
         code = write_size_code(unit, argument_sizes, symbolic_shapes(plan), arena_bytes).array()
     if plan.has_dynamic_sizes:
-        imported("dualflow.backends.llvm.dynamic_sizes").write_setters(unit)
+        imported("dualflow.backends.llvm.size_binding").write_setters(unit)
         standalone = _standalone(unit, parts)
     return _Sized(arena_bytes, arena_param, tuple(output_shapes), tuple(temporary_shapes), code, standalone)
 
@@ -310,7 +310,7 @@ def _standalone(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     stores_values = any(isinstance(message, CheckValues) for message, _ in unit.messages)
     if has_size_arguments or stores_values or len(parts) != 1 or parts[0].entry is None:
         return None
-    name: str = imported("dualflow.backends.llvm.dynamic_sizes").write_standalone(unit, parts[0].entry)
+    name: str = imported("dualflow.backends.llvm.size_binding").write_standalone(unit, parts[0].entry)
     return name
 
 

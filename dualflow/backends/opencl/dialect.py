@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from dualflow.backends.c.source_lines import c_type, type_name
 from dualflow.backends.c.support import CSupport
-from dualflow.backends.c.values import c_type, type_name
 from dualflow.core.dtypes import DType, complex64, complex128, float32, float64
 
 LARGEST_GROUP: Final = 256

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.backends.c.values import CLines, without_unused
+from dualflow.backends.c.source_lines import CLines, without_unused
 from dualflow.backends.opencl.kernel_source import OpenCLWriter
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks

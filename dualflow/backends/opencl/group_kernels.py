@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dualflow.backends.c.values import CValue
+from dualflow.backends.c.source_lines import CValue
 from dualflow.backends.opencl.dialect import LARGEST_GROUP, buffer_type
 from dualflow.backends.opencl.kernel_source import OpenCLKernel, OpenCLWriter, is_parallel
 from dualflow.core.dtypes import DType

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dualflow.backends.c.kernel_source import CKernelMaths, CKernelRenderer
-from dualflow.backends.c.values import CLines, CValue, without_unused
+from dualflow.backends.c.source_lines import CLines, CValue, without_unused
 from dualflow.backends.opencl.dialect import OpenCLSupport, buffer_type, program
 from dualflow.core.dtypes import DType, float16, float32
 from dualflow.core.records import dataclass

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dualflow.backends.c.values import c_type
+from dualflow.backends.c.source_lines import c_type
 from dualflow.backends.opencl.dialect import program
 from dualflow.backends.opencl.epilogue_source import EpilogueSource
 from dualflow.backends.opencl.kernel_source import KERNEL

@@ -37,7 +37,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes.placement import is_placed_on_host
+from dualflow.graph.passes.lower_placement import is_placed_on_host
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import NOTHING, IndexRange, access_bounds

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dualflow.backends.c.source_lines import CLines, CValue, c_type
 from dualflow.backends.c.source_maths import CMaths
-from dualflow.backends.c.values import CLines, CValue, c_type
 from dualflow.backends.opencl.dialect import OpenCLSupport, buffer_type, program
 from dualflow.backends.opencl.kernel_source import KERNEL
 from dualflow.core.dtypes import DType, float16

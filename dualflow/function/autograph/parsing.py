@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 
-from dualflow.core.source_lines import source_lines
+from dualflow.core.code_lines import source_lines
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 _KEYWORD = re.compile(r"\blambda\b")

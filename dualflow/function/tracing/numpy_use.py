@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.code_lines import source_lines
 from dualflow.core.own_files import OWN_FILES
-from dualflow.core.source_lines import source_lines
 from dualflow.ops.record import REGISTRY
 
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep

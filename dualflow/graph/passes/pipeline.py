@@ -27,6 +27,7 @@ from dualflow.graph.passes.fourier_tables import transform_in_steps
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.passes.hoist_random import draw_before_loops
+from dualflow.graph.passes.hoist_size_scalars import compute_from_sizes
 from dualflow.graph.passes.inline_branches import take_branches
 from dualflow.graph.passes.integer_products import (
     multiply_integer_matrices,
@@ -34,14 +35,13 @@ from dualflow.graph.passes.integer_products import (
     sum_integer_products,
 )
 from dualflow.graph.passes.loop_products import batch_products
+from dualflow.graph.passes.lower_placement import place_on_host, without_placement
 from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.native_collectives import run_collectives_natively
 from dualflow.graph.passes.over_bodies import map_bodies, outside_in
 from dualflow.graph.passes.partial_products import cut_products
-from dualflow.graph.passes.placement import place_on_host, without_placement
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
-from dualflow.graph.passes.size_scalars import compute_from_sizes
 from dualflow.graph.passes.small_operands import lower_small_operands
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control

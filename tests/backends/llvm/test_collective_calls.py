@@ -15,7 +15,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.runtime import switches
-from dualflow.distribute.progress import Progress
+from dualflow.distribute.collective_progress import Progress
 from dualflow.ops.collectives.collective_ops import (
     block_sums_over,
     blocks_joined_over,

@@ -3,8 +3,8 @@
 ;   df_collective(context, lo, hi, thread)
 ;
 ; The parameters are words of 8 bytes; see collective_calls.py. The words of the progress are those of
-; dualflow/distribute/progress.py: this code and Python write them while they hold its mutex, and the thread of the
-; monitor reads them at any time. So the words of a ring are stored before the number of collectives that have begun.
+; dualflow/distribute/collective_progress.py: this code and Python write them while they hold its mutex, and the
+; thread of the monitor reads them at any time. So the words of a ring are stored before the number of collectives that have begun.
 ;
 ; If a check of the program has failed before, nothing is exchanged: the call is repeated in Python, up to the error.
 ; A return code other than 0 is stored in the progress, and the collective remains unfinished.

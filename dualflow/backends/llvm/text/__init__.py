@@ -20,6 +20,7 @@ of ``dualflow.backends.llvm.maths`` define them as NumPy does.
 """
 
 from dualflow.backends.llvm.text.builder import Block, Builder, CountedIteration, WhileLoop
+from dualflow.backends.llvm.text.emitted_values import EmittedValue
 from dualflow.backends.llvm.text.module import LlvmFunction, LlvmModule
 from dualflow.backends.llvm.text.types import (
     BOOL,
@@ -38,7 +39,6 @@ from dualflow.backends.llvm.text.types import (
     VOID,
     Type,
 )
-from dualflow.backends.llvm.text.values import EmittedValue
 
 __all__ = [
     "BOOL",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from dualflow.backends.llvm.text.emitted_values import EmittedValue, Emitter, Symbols
 from dualflow.backends.llvm.text.types import BOOL, I32, I64, PTR, VOID, Type
-from dualflow.backends.llvm.text.values import EmittedValue, Emitter, Symbols
 from dualflow.core.errors import DTypeError
 
 ALIGNED_LOOP = ", !llvm.loop !1"

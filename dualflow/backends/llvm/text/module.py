@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.text.builder import Builder
+from dualflow.backends.llvm.text.emitted_values import EmittedValue, Symbols
 from dualflow.backends.llvm.text.types import Type
-from dualflow.backends.llvm.text.values import EmittedValue, Symbols
 from dualflow.core.errors import InternalError
 
 Argument = tuple[str, Type] | tuple[str, Type, str]

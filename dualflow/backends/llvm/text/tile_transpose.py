@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.backends.llvm.text.values import EmittedValue
+from dualflow.backends.llvm.text.emitted_values import EmittedValue
 
 
 def transposed(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
