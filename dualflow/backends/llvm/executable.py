@@ -58,6 +58,26 @@ class NativePart(NamedTuple):
 
 
 Calls = Sequence["NativePart | HostStep"]
+NewArrays = tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+"""Shapes and dtypes of the outputs and temporaries of a call."""
+
+
+class SizedProgram(NamedTuple):
+    """A program for all sizes with the sizes of a call's arguments.
+
+    Attributes:
+        shapes: the shapes of the arguments.
+        params: the parameter table; calls of these sizes share it.
+        calls: the parts of the program.
+        new_arrays: the arrays that a call allocates.
+        arena_bytes: the size of the arena.
+    """
+
+    shapes: list[tuple[int, ...]]
+    params: Array
+    calls: Calls
+    new_arrays: NewArrays
+    arena_bytes: int
 
 
 class Executable:
@@ -82,7 +102,6 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_arenas",
-        "_bound_calls",
         "_call_memory",
         "_calls",
         "_functions",
@@ -90,6 +109,7 @@ class Executable:
         "_new_arrays",
         "_params",
         "_size_function",
+        "_sized",
         "image",
         "inputs",
         "libraries",
@@ -125,7 +145,7 @@ class Executable:
         self._arenas: list[Array] = []
         self._call_memory: CallMemory | GrowingCallMemory | None = None
         self._new_arrays = tuple(_new_arrays(self.image, self._calls))
-        self._bound_calls: tuple[bytes, Calls] = b"", []
+        self._sized: SizedProgram | None = None
         self.updates_in_place = _updates_in_place(self)
 
     @property
@@ -205,12 +225,7 @@ class Executable:
         params, calls = self._params, self._calls
         new_arrays, arena_bytes = self._new_arrays, image.arena_bytes
         if image.sized_by_arguments:
-            params, failed = self.bound_params([x.shape for x in arrays])
-            if failed:
-                assert failed != OTHER_SIZES, "the program is that for sizes which are equal"
-                raise self.failure(failed, params)
-            calls = self._calls_for(params)
-            new_arrays, arena_bytes = self._arrays_for(params), int(params[image.arena_param or 0])
+            _, params, calls, new_arrays, arena_bytes = self._with_sizes([x.shape for x in arrays])
         buffers: list[Array] = [*arrays, *image.constants]
         try:
             buffers += [self.empty(shape, dtype) for shape, dtype in new_arrays]
@@ -237,34 +252,35 @@ class Executable:
         self._give_arena(arena)
         return buffers[image.first_output : image.first_temporary]
 
-    def bound_params(self, shapes: Sequence[Sequence[int]]) -> tuple[Array, int]:
-        """The parameter table for inputs of these shapes, and the number of the check that failed, or 0.
+    def _with_sizes(self, shapes: list[tuple[int, ...]]) -> SizedProgram:
+        """The program for inputs of these shapes; that of the latest ones is kept.
 
         It is for programs whose sizes follow from those of the inputs.
         """
-        params, status = self._params.copy(), np.zeros(1, np.int64)
-        for (number, axis), index in self.image.input_sizes.items():
+        latest = self._sized
+        if latest is not None and latest.shapes == shapes:
+            return latest
+        image, params, status = self.image, self._params.copy(), np.zeros(1, np.int64)
+        for (number, axis), index in image.input_sizes.items():
             params[index] = shapes[number][axis]
         assert self._size_function is not None, "sizes follow from those of the inputs"
         self._size_function(address_of(params), address_of(status))
-        return params, int(status[0])
+        if status[0]:
+            assert status[0] != OTHER_SIZES, "the program is that for sizes which are equal"
+            raise self.failure(int(status[0]), params)
+        arena_bytes = int(params[image.arena_param or 0])
+        calls, new_arrays = self._calls_for(params), self._arrays_for(params)
+        self._sized = latest = SizedProgram(shapes, params, calls, new_arrays, arena_bytes)
+        return latest
 
     def _calls_for(self, params: Array) -> Calls:
-        """The program's calls with the sizes in ``params`` substituted; the latest are cached."""
+        """The program's calls with the sizes in ``params`` substituted."""
         if all(isinstance(call, NativePart) for call in self._calls):
             return self._calls
-        indices = self.image.size_params
-        key, calls = self._bound_calls
-        sizes = params[list(indices.values())]
-        if key != sizes.tobytes():
-            bound = dict(zip(indices, sizes.tolist(), strict=True))
-            calls = [
-                call.with_sizes(bound) if not isinstance(call, NativePart) else call for call in self._calls
-            ]
-            self._bound_calls = sizes.tobytes(), calls
-        return calls
+        bound = {variable: int(params[index]) for variable, index in self.image.size_params.items()}
+        return [call if isinstance(call, NativePart) else call.with_sizes(bound) for call in self._calls]
 
-    def _arrays_for(self, params: Array) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+    def _arrays_for(self, params: Array) -> NewArrays:
         """Shapes and dtypes of the outputs and temporaries of a call with the parameter table ``params``."""
         indices = (*self.image.output_shapes, *self.image.temporary_shapes)
         return tuple(
