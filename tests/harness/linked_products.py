@@ -13,10 +13,13 @@ from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 
 
-def linked(product: Gemm, table: Sequence[int]) -> np.ndarray[Any, Any]:
-    """``table`` with the addresses of the routines that the product calls."""
+def linked(product: Gemm, table: Sequence[int], written: Sequence[int] = ()) -> np.ndarray[Any, Any]:
+    """``table`` with the addresses of the routines that the product calls.
+
+    They are those of the table ``written``, whose sizes may be symbolic; without it, of ``table``.
+    """
     integers = np.array(table, np.int64)
-    for which, source in product.routines(table).items():
+    for which, source in product.routines(written or table).items():
         integers[which] = machine_code(source).address(source.name)
     return integers
 

@@ -41,14 +41,9 @@ def multiply(
     """
     product = which or gemm(c.dtype.char)
     lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
-    numbers = sizes = (c.shape[0], c.shape[1], a.shape[1])
-    if symbolic:
-        m, n, k = (
-            size_variable(least=0) if name in symbolic else number
-            for name, number in zip("mnk", numbers, strict=True)
-        )
-        sizes = m, n, k
-    table = product.table(
+    numbers = c.shape[0], c.shape[1], a.shape[1]
+    sizes = with_symbols(numbers, symbolic)
+    written = table = product.table(
         sizes, (lies[0], lies[1], lies[2]), scale=scale, accumulate=accumulate, threads=blocks_for
     )
     if symbolic:
@@ -56,7 +51,7 @@ def multiply(
         bound = {variable: number for size, number in pairs for variable in size_variables(size)}
         table = [evaluate_size(entry, bound) for entry in table]
     scratch = np.empty(product.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
-    integers = linked(product, table)
+    integers = linked(product, table, written)
     integers[Field.ALONE] *= alone
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
     pool = threads.pool() if shared else None
@@ -64,6 +59,14 @@ def multiply(
     pointers = [array.ctypes.data for array in (integers, a, b, c)]
     function(*pointers, address, pool.address if pool else None, pool.pfor if pool else None)
     return table
+
+
+def with_symbols(sizes: tuple[int, int, int], symbolic: str) -> tuple[int, int, int]:
+    """The sizes, of which those that ``symbolic`` names, of "mnk", are size variables."""
+    m, n, k = (
+        size_variable(least=0) if name in symbolic else size for name, size in zip("mnk", sizes, strict=True)
+    )
+    return m, n, k
 
 
 @functools.cache
@@ -123,42 +126,50 @@ def test_any_sizes_and_orders(
     orders=st.sampled_from(ORDERS),
     dtype=st.sampled_from([np.float32, np.float64]),
     accumulate=st.booleans(),
+    symbolic=st.sampled_from(["", "m", "k", "mk"]),
 )
-@example((5, 9, 17), ("n", "n"), np.float32, True)
-@example((5, 60, 17), ("n", "n"), np.float32, False)
-@example((5, 1, 17), ("n", "n"), np.float64, True)
+@example((5, 9, 17), ("n", "n"), np.float32, True, "")
+@example((5, 60, 17), ("n", "n"), np.float32, False, "m")
+@example((5, 1, 17), ("n", "n"), np.float64, True, "k")
+@example((5, 9, MAX_KC + 1), ("n", "n"), np.float32, False, "k")
+@example((MAX_MC + 1, 9, 17), ("n", "n"), np.float32, False, "m")
+@example((0, 9, 17), ("n", "n"), np.float32, False, "m")
 def test_a_micro_kernel_alone_has_the_bits_of_the_loops(
-    sizes: tuple[int, int, int], orders: str, dtype: Any, accumulate: bool
+    sizes: tuple[int, int, int], orders: str, dtype: Any, accumulate: bool, symbolic: str
 ) -> None:
     m, n, k = sizes
     a, b = matrix(m, k, dtype, orders[0]), matrix(k, n, dtype, orders[1], 1)
     c = matrix(m, n, dtype, seed=2)
     in_loops = c.copy()
-    multiply(a, b, c, accumulate=accumulate)
-    multiply(a, b, in_loops, accumulate=accumulate, alone=False)
+    multiply(a, b, c, accumulate=accumulate, symbolic=symbolic)
+    multiply(a, b, in_loops, accumulate=accumulate, symbolic=symbolic, alone=False)
     np.testing.assert_array_equal(c, in_loops)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "order", "alone"),
+    ("sizes", "symbolic", "order", "alone"),
     [
-        ((5, 9, 17), "n", Field.NARROW),
-        ((5, 9, 17), "t", None),  # B is packed
-        ((5, 60, 17), "n", Field.WIDE),
-        ((5, 1, 17), "t", Field.DOT),
-        ((5, 9, MAX_KC + 1), "n", None),  # two K blocks
-        ((5, 70, 17), "n", None),  # two panels of B
-        ((MAX_MC + 1, 9, 17), "n", None),  # two blocks
+        ((5, 9, 17), "", "n", Field.NARROW),
+        ((5, 9, 17), "mk", "n", Field.NARROW),  # if the sizes of the call are small
+        ((5, 9, 17), "n", "n", None),
+        ((5, 9, 17), "", "t", None),  # B is packed
+        ((5, 60, 17), "", "n", Field.WIDE),
+        ((5, 60, 17), "m", "n", Field.WIDE),
+        ((5, 1, 17), "", "t", Field.DOT),
+        ((5, 1, 17), "m", "t", Field.DOT),
+        ((5, 9, MAX_KC + 1), "m", "n", None),  # two K blocks
+        ((5, 70, 17), "m", "n", None),  # two panels of B
+        ((MAX_MC + 1, 9, 17), "k", "n", None),  # two blocks
     ],
 )
 def test_a_micro_kernel_computes_small_products_alone(
-    sizes: tuple[int, int, int], order: str, alone: Field | None
+    sizes: tuple[int, int, int], symbolic: str, order: str, alone: Field | None
 ) -> None:
-    _, n, k = sizes
+    m, n, k = with_symbols(sizes, symbolic)
     product = Gemm("f", 512)
     b = MatrixStrides(n, 1) if order == "n" else MatrixStrides(1, k)
     table = product.table(
-        sizes, (MatrixStrides(k, 1), b, MatrixStrides(n, 1)), scale=1.0, accumulate=False, threads=1
+        (m, n, k), (MatrixStrides(k, 1), b, MatrixStrides(n, 1)), scale=1.0, accumulate=False, threads=1
     )
     routines = product.routines(table)
     assert routines.get(Field.ALONE) == (None if alone is None else routines[alone])

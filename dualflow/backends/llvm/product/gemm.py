@@ -352,15 +352,23 @@ class Gemm(NamedTuple):
     def _micro_kernel_alone(self, table: Sequence[int]) -> Field | None:
         """The micro-kernel that computes a small product in one call, on B in place; None for other products.
 
-        It is the one that the loops would call, with the same arguments.
+        It is the one that the loops would call, with the same arguments. The product calls it if K and the
+        number of blocks are small, which may be known only at run time.
         """
-        if self.windows or not is_static(table[: Field.NARROW]) or table[Field.BLOCKS] != 1:
+        n, k, blocks = (table[which] for which in (Field.N, Field.K, Field.BLOCKS))
+        strides = table[Field.A_COLUMN_STRIDE], table[Field.B_ROW_STRIDE]
+        copy_stride, b_column_stride = table[Field.COPY_STRIDE], table[Field.B_COLUMN_STRIDE]
+        if self.windows or not is_static((n, b_column_stride, copy_stride)):
             return None
-        n = table[Field.N]
-        in_place = table[Field.COPY_STRIDE] == 0 and (n == 1 or table[Field.B_COLUMN_STRIDE] == 1)
-        if table[Field.K] > table[Field.KC] or not in_place:
+        if is_static((blocks,)) and blocks != 1:
             return None
-        if n == table[Field.A_COLUMN_STRIDE] == table[Field.B_ROW_STRIDE] == 1:
+        if is_static((k, table[Field.KC])) and k > table[Field.KC]:
+            return None
+        if copy_stride or not (n == 1 or b_column_stride == 1):
+            return None
+        if n == 1 and not is_static(strides):
+            return None
+        if n == 1 and strides == (1, 1):
             return Field.DOT
         if self.calls_wide(n):
             return Field.WIDE if n <= self.nr else None

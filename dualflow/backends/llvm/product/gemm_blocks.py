@@ -21,7 +21,8 @@ _SIZES: Final = (
 def emit_entry(module: LlvmModule, name: str, body: str, *, windows: bool) -> None:
     """Emit the entry function: a parallel loop over blocks, or a serial one without a thread pool.
 
-    If a micro-kernel computes the product alone, there is no loop; it never does if A is ``windows``.
+    If a micro-kernel computes the product alone, there is no loop; it never does if A is ``windows``. The
+    table has its address if it does for some sizes: then the product is one block, in K too.
     """
     arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
     function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
@@ -52,7 +53,9 @@ def emit_entry(module: LlvmModule, name: str, body: str, *, windows: bool) -> No
         in_blocks()
     else:
         alone = routine(builder, table, Field.ALONE)
-        builder.if_else(alone.cast(I64).eq(0), in_blocks, partial(_call_alone, builder, alone, operands))
+        size = partial(field, builder, table)
+        has_loops = alone.cast(I64).eq(0) | size(Field.BLOCKS).ne(1) | (size(Field.K) > size(Field.KC))
+        builder.if_else(has_loops, in_blocks, partial(_call_alone, builder, alone, operands))
     builder.ret()
 
 
