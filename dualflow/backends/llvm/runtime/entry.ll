@@ -230,7 +230,8 @@ stack.arena:
 take.arena:
   %cell.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %idle.at = load ptr, ptr %cell.at
-  %idle = atomicrmw xchg ptr %idle.at, ptr null acquire
+  %idle = load ptr, ptr %idle.at
+  store ptr null, ptr %idle.at
   %busy = icmp eq ptr %idle, null       ; a concurrent or outer call uses it
   br i1 %busy, label %temporary.arena, label %fit.arena
 
@@ -299,7 +300,8 @@ exchange.arena:                                   ; another thread may have put 
   %kept = phi ptr [ %lent, %give.back ], [ %bought, %keep.arena ]
   %kept.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %kept.cell = load ptr, ptr %kept.at
-  %other = atomicrmw xchg ptr %kept.cell, ptr %kept acq_rel
+  %other = load ptr, ptr %kept.cell
+  store ptr %kept, ptr %kept.cell
   %alone = icmp eq ptr %other, null
   br i1 %alone, label %finish, label %drop.other
 
@@ -310,7 +312,7 @@ drop.other:
 return.arena:
   %return.cell.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %return.cell = load ptr, ptr %return.cell.at
-  store atomic ptr %lent, ptr %return.cell release, align 8
+  store ptr %lent, ptr %return.cell
   br label %finish
 
 free.arena:
