@@ -15,6 +15,8 @@ from dualflow.sizes.symbolic_sizes import (
     size_variables,
 )
 
+_MAX_BROADCAST_OPERANDS: Final = 32
+"""The number of sizes up to which a broadcast size is compared with the sizes it is broadcast from."""
 _EXTREMES: Final = frozenset({"largest", "smallest"})
 
 
@@ -81,12 +83,45 @@ def inferred_size(size: int, remaining: int) -> int:
 
 
 def broadcast_size(x: int, y: int) -> int:
-    """The broadcast size of two axes: the one that is not 1."""
+    """The broadcast size of two axes: the one that is not 1.
+
+    A size that was broadcast with the other one before is the result: broadcasting is idempotent.
+    """
     if x == y or y == 1:
         return x
     if x == 1 or (type(y) is int and isinstance(x, SymInt)):
         return y
-    return x if type(x) is int else size_function("broadcast_size", x, y)
+    if type(x) is int:
+        return x
+    of_x, of_y = _broadcast_operands(x), _broadcast_operands(y)
+    if of_y <= of_x:
+        return x
+    return y if of_x < of_y else size_function("broadcast_size", x, y)
+
+
+def _broadcast_operands(size: int) -> set[int]:
+    """The sizes that ``size`` is broadcast from; itself if it isn't broadcast, or from too many sizes."""
+    operands, visited, pending = set[int](), set[int](), [size]
+    while pending:
+        x = pending.pop()
+        parts = _parts("broadcast_size", x)
+        if not parts:
+            operands.add(x)
+            if len(operands) > _MAX_BROADCAST_OPERANDS:
+                return {size}
+        elif x not in visited:
+            visited.add(x)
+            pending += parts
+    return operands
+
+
+def _parts(kind: str, size: int) -> tuple[int, ...]:
+    """The operands of ``size`` if it is the function ``kind`` of other sizes, and nothing else."""
+    if not isinstance(size, SymInt) or len(size.terms) != 1:
+        return ()
+    ((monomial, coefficient),) = size.terms.items()
+    is_function = coefficient == 1 and len(monomial) == 1 and monomial[0].kind == kind
+    return monomial[0].parts if is_function else ()
 
 
 def broadcast_stride(stride: int, size: int) -> int:

@@ -147,6 +147,28 @@ def test_sizes_broadcast_and_are_inferred(sizes):
     assert run(normalized_index(SIGNED, N), sizes) == sizes["s"] + (sizes["n"] if sizes["s"] < 0 else 0)
 
 
+AXES = [size_variable(least=0) for _ in range(3)]
+TREES = st.recursive(st.integers(0, 2), lambda trees: st.tuples(trees, trees))
+
+
+@given(TREES, st.integers(0, 20), st.tuples(st.booleans(), st.booleans(), st.booleans()))
+def test_a_size_that_is_broadcast_with_an_operand_again_is_the_same(tree, count, is_one):
+    operands = set()
+
+    def broadcast(tree):
+        if isinstance(tree, tuple):
+            return broadcast_size(*map(broadcast, tree))
+        operands.add(tree)
+        return AXES[tree]
+
+    size = broadcast(tree)
+    numbers = [1 if one else count for one in is_one]
+    bound = {variable_of(axis): number for axis, number in zip(AXES, numbers, strict=True)}
+    assert evaluate_size(size, bound) == next((numbers[i] for i in operands if numbers[i] != 1), 1)
+    again = [broadcast_size(*pair) for i in operands for pair in ((size, AXES[i]), (AXES[i], size))]
+    assert set(again) == {size}
+
+
 def test_slices_without_the_first_and_the_last_element_have_one_size():
     size = N
     for count in range(1, 4):

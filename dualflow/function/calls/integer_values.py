@@ -1,4 +1,8 @@
-"""Symbolic evaluation of small integer tensors: their elements as numbers and expressions of sizes."""
+"""Symbolic evaluation of small integer tensors: their elements as numbers and expressions of sizes.
+
+Comparisons of such elements are evaluated too, where they have one outcome for all sizes: an op that requires
+a size not to be negative returns the size that it checks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
 from dualflow.scalar import evaluate
-from dualflow.sizes.size_functions import largest, smallest, substitute
+from dualflow.sizes.size_functions import largest, less_for_all, smallest, substitute
 from dualflow.sizes.symbolic_sizes import (
     SizeVariable,
     SymInt,
@@ -115,6 +119,8 @@ class IntegerValues:
             except (UndecidedSize, TypeError, ValueError, AttributeError):
                 pass  # no expression describes it: its elements are size variables
         variables: Array = np.empty(math.prod(shape), _OBJECT)  # type: ignore[arg-type]  # small, so the sizes are numbers
+        if value.spec.dtype.is_bool:
+            return variables.reshape(shape)  # of None: no outcome for all sizes
         for i in range(variables.size):
             variables[i] = new_variable = size_variable()
             variable = variable_of(new_variable)
@@ -125,14 +131,21 @@ class IntegerValues:
 
 def _is_exact(node: Node) -> bool:
     """Whether a node computes sizes as integers do: results of other dtypes, and huge ones, wrap around."""
-    to_wide = {v.spec.dtype for v in node.outputs} <= _WIDE
+    to_wide = {v.spec.dtype for v in node.outputs} <= _WIDE or _compares(node)
     fits = not any(v.spec.dtype in _UNSIGNED for v in node.inputs)
     return isinstance(node.op.kind, Elementwise | Reduce) and to_wide and fits
 
 
+def _compares(node: Node) -> bool:
+    """Whether a node compares integers, in a dtype in which sizes don't wrap around."""
+    of_wide = {v.spec.dtype for v in node.inputs} <= _WIDE
+    to_bool = all(v.spec.dtype.is_bool for v in node.outputs)
+    return isinstance(node.op.kind, Elementwise) and of_wide and to_bool
+
+
 def _is_small(value: Value) -> bool:
-    shape = value.spec.shape
-    return value.spec.dtype.is_integer and is_static(shape) and math.prod(shape) <= _MAX_ELEMENTS  # type: ignore[arg-type]
+    shape, dtype = value.spec.shape, value.spec.dtype
+    return (dtype.is_integer or dtype.is_bool) and is_static(shape) and math.prod(shape) <= _MAX_ELEMENTS  # type: ignore[arg-type]
 
 
 def _computed(node: Node, inputs: list[Array]) -> Array | None:
@@ -156,8 +169,8 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
     if operands[0].shape != shape:
         return None  # its elements depend on their positions too, as those of a random op do
     for position in np.ndindex(shape):
-        (element,) = evaluate(function, _SYMBOLIC_INTEGERS, [x[position] for x in operands])
-        out[position] = _require_integer(element)
+        element: Any = evaluate(function, _SYMBOLIC_INTEGERS, [x[position] for x in operands])[0]
+        out[position] = element if _compares(node) and type(element) is bool else _require_integer(element)
     return out
 
 
@@ -199,11 +212,23 @@ def _check(ok: bool, message: str) -> None:
         raise TypeError(message)
 
 
+def _less(x: int, y: int) -> bool:
+    """Whether ``x < y``, for all sizes or for none."""
+    outcome = less_for_all(x, y)
+    if outcome is None:
+        raise UndecidedSize("a comparison depends on the sizes")
+    return outcome
+
+
 _SYMBOLIC_INTEGERS: Final = SimpleNamespace(
     constant=_cast,
     cast=_cast,
     check=_check,
     not_equal=lambda x, y: bool(x - y),
+    less=_less,
+    less_equal=lambda x, y: not _less(y, x),
+    greater=lambda x, y: _less(y, x),
+    greater_equal=lambda x, y: not _less(x, y),
     maximum=largest,
     minimum=smallest,
     add=operator.add,
