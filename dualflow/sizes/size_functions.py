@@ -244,6 +244,20 @@ def _operands_show_at_most(x: int, y: int) -> bool:
     return bool(of_x or of_y) and all(any(_is_never_less(y, x) for x in parts) for y in limits)
 
 
+def required_least(size: int, required: int) -> int | None:
+    """The least ``size`` that equals ``required``, if that is the larger of ``size`` and a number.
+
+    >>> from dualflow.sizes.symbolic_sizes import size_variable
+    >>> n = size_variable(least=0)
+    >>> required_least(n, largest(n, 3)), required_least(n, n * 2)
+    (3, None)
+    """
+    operands = _operands("largest", required)
+    numbers = [x for x in operands if type(x) is int]
+    others = [repr(x) for x in operands if type(x) is not int]  # == may record guards
+    return numbers[0] if len(numbers) == 1 and others == [repr(size)] else None
+
+
 def common_size(*sizes: int) -> int:
     """The size that all ``sizes`` must be equal to: a number if there is one, else the first.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from dualflow.backends.llvm.entry import ALLOCATION_FAILED, TOO_LARGE, Unit
 from dualflow.backends.llvm.program_image import OTHER_SIZES
@@ -51,7 +51,7 @@ def write_size_code(
         _fail_if(unit, code, SizeOp.FAIL_IF_MORE_ELEMENTS, code.elements(shape), limit, TOO_LARGE, first)
     for check in sizes.required:
         _require(unit, code, check)
-    for accessed, node in unit.range_checks:
+    for accessed, node in _farthest(unit.range_checks):
         _check_range(unit, code, accessed, node)
     limit, needed = unit.memory_param(1), code.value(arena_bytes)
     _fail_if(unit, code, SizeOp.FAIL_IF_LESS, limit, needed, ALLOCATION_FAILED, first)
@@ -89,6 +89,19 @@ def _require(unit: Unit, code: SizeCode, node: Node) -> None:
         is_same = code.apply(SizeOp.EQUAL, first, second)
         first, second = code.apply(SizeOp.LARGEST, is_one, is_same), code.constant(1)
     _fail_if(unit, code, SizeOp.FAIL_UNLESS_EQUAL, first, second, attrs["message"], node)
+
+
+def _farthest(checks: Iterable[tuple[ElementRange, Node]]) -> list[tuple[ElementRange, Node]]:
+    """``checks``, with one for all ranges of numbers in a buffer: the one that needs the most bytes."""
+    farthest: dict[Hashable, tuple[ElementRange, Node]] = {}
+    for check in checks:
+        elements = check[0]
+        is_number = type(elements.first) is int and type(elements.last) is int and not elements.counts
+        key: Hashable = elements.buffer if is_number and elements.first >= 0 else (len(farthest),)
+        earlier = farthest.get(key)
+        if earlier is None or elements.nbytes > earlier[0].nbytes:
+            farthest[key] = check
+    return list(farthest.values())
 
 
 def _check_range(unit: Unit, code: SizeCode, elements: ElementRange, node: Node) -> None:

@@ -45,7 +45,7 @@ from dualflow.function.calls.fast_paths import FastPaths
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
-from dualflow.function.calls.symbolic_graph import SymbolicProgram, with_symbolic_sizes
+from dualflow.function.calls.symbolic_graph import SymbolicProgram, is_for_other_calls, with_symbolic_sizes
 from dualflow.function.options import DEVICE_CODE, MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
@@ -274,7 +274,7 @@ class CompiledGraph:
     def _symbolic_program(self) -> SymbolicProgram | None:
         """The graph with symbolic sizes, optimised and compiled; None if no one program serves all sizes."""
         sized = self.graph_with_symbolic_sizes if self.options.capabilities.symbolic_sizes else None
-        if sized is None or not has_symbolic_sizes(sized):
+        if sized is None or not is_for_other_calls(sized, self.graph):
             return None
         try:
             with collection_paused():

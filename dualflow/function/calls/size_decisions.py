@@ -122,6 +122,22 @@ class GuardedDecisions:
         decided = less_for_all(x, y)
         return self._decided(x, y, equality=False) if decided is None else decided
 
+    def fix_required(self, x: int, y: int, *, repeats: bool) -> None:
+        """Fix the size variable of a program that fails unless ``x == y``, or (with ``repeats``) ``x == 1``.
+
+        Nothing happens unless a size variable of the call has to be one number. Programs for numbers are
+        faster than those that compare them at run time.
+
+        Raises:
+            FixedSize: the variable is this number in the call.
+            UndecidedSize: it is another one.
+        """
+        variable = _linear_variable(x - y)
+        if variable is None or variable not in self._numbers or variable in self.computed:
+            return
+        if not self._decided(x, y, equality=True) and not (repeats and self._decided(x, 1, equality=True)):
+            raise UndecidedSize(f"{x!r} is not {y!r}")
+
     def guard_less(self, x: int, y: int) -> None:
         """Add the guard that ``x < y`` has the outcome that it has in the call."""
         self._decided(x, y, equality=False)
@@ -143,6 +159,17 @@ class GuardedDecisions:
                 raise FixedSize(variable, self._numbers[variable])
             raise UndecidedSize(f"an op compares {x!r} with {y!r}, which are equal")
         return outcome
+
+
+def _linear_variable(size: int) -> SizeVariable | None:
+    """The variable of ``size``, if it is a polynomial of degree 1 in one variable."""
+    if not isinstance(size, SymInt):
+        return None
+    monomials = [monomial for monomial in size.terms if monomial]
+    if len(monomials) != 1 or len(monomials[0]) != 1 or monomials[0][0].kind != "variable":
+        return None
+    variable: SizeVariable = monomials[0][0]
+    return variable
 
 
 def is_polynomial(size: int) -> bool:

@@ -27,13 +27,13 @@ from dualflow.function.calls.ragged_stacks import RaggedStack, refuse_ragged
 from dualflow.function.calls.recorded_body import RecordedBody, recorded_graph
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
 from dualflow.function.calls.size_decisions import GuardedDecisions, compare_sizes, deciding
+from dualflow.function.calls.size_requirements import SizeRequirements
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import (
     BIND_SIZE,
-    REQUIRE_SIZE,
     RESULT_SHAPE,
     RESULT_WITH_SHAPE,
     WITH_SHAPE,
@@ -96,6 +96,7 @@ class SizeInference:
         self.bound: set[SizeVariable] = set() if outer is None else set(outer.bound)
         self.ragged_stacks: dict[Value, RaggedStack] = {}
         self.iterates = False
+        self._requirements = SizeRequirements(tracer.builder)
         self._fixed_sizes = fixed_sizes
         self._outer = outer
         self.checked_sizes: dict[SymInt, int] = {} if outer is None else dict(outer.checked_sizes)
@@ -139,15 +140,17 @@ class SizeInference:
         ``later`` are inputs whose shape is only known when another value is recorded, as a cotangent has the
         shape of an output: for each, that value.
         """
-        recorded = dict(inputs)
+        recorded, nodes_so_far = dict(inputs), self.tracer.builder.nodes
         for node in nodes:
             for value in later:
                 if value in node.inputs and value not in recorded:
                     recorded[value] = self._input_like(recorded, later[value])
             node_inputs = [recorded[v] for v in node.inputs]
+            if node.effect is not None:
+                self._requirements.keep_before_effect()
             if self._keeps_specs(node, node_inputs):
                 copy = node.with_inputs(node_inputs)
-                self.tracer.builder.nodes.append(copy)
+                nodes_so_far.append(copy)
                 recorded.update(zip(node.outputs, copy.outputs, strict=True))
                 continue
             with origin.recorded_as(node):
@@ -168,10 +171,12 @@ class SizeInference:
 
     def _keeps_specs(self, node: Node, inputs: Sequence[Value]) -> bool:
         """Whether ``node`` has static sizes, and the specs of its results are the same for ``inputs``."""
+        if isinstance(node.op.kind, _WITH_RULES):
+            return False
         for old, new in zip(node.inputs, inputs, strict=True):
-            if new.spec is not old.spec or new in self.ragged_stacks:
+            if (new.spec is not old.spec and new.spec != old.spec) or new in self.ragged_stacks:
                 return False
-        return not isinstance(node.op.kind, _WITH_RULES) and _has_sizes(node)
+        return _has_sizes(node)
 
     def _input_like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
         """A new input with the shape of ``value``."""
@@ -434,9 +439,11 @@ class SizeInference:
     ) -> None:
         if type(x) is int and type(y) is int and x != y:
             raise UndecidedSize("sizes differ")
+        if self._outer is None:
+            self.decisions.fix_required(x, y, repeats=repeats)
         attrs = {"x": x, "y": y, "message": message, "shapes": shapes, "repeats": repeats}
         attrs["needed_by"] = self.op_name
-        self.tracer.builder.add(REQUIRE_SIZE, [], attrs, origin.caller())
+        self._requirements.add(attrs, size_variables(tuple(self.argument_sizes.values())))
 
     def _require_outside(self, x: int, y: int, message: str, shapes: tuple[Any, Any]) -> None:
         # A branch that isn't taken must not fail: accesses are compared with buffers where sizes are bound.

@@ -18,7 +18,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuard, SizeGuards
-from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis
+from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis, has_symbolic_sizes
 from dualflow.ops.op_kinds import Scatter
 from dualflow.sizes.size_functions import largest, substitute
 from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, size_variables, variable_of
@@ -84,6 +84,14 @@ def with_symbolic_sizes(
             if not axes:
                 raise
             fixed_sizes |= dict.fromkeys(axes[0], error.number)
+
+
+def is_for_other_calls(sized: Graph, graph: Graph) -> bool:
+    """Whether a program of ``sized``, the result for ``graph``, serves calls that guards select.
+
+    It has symbolic sizes, or numbers that its ops require of the dynamic sizes of arguments.
+    """
+    return has_symbolic_sizes(sized) or not all(v.spec.shape.is_static for v in graph.inputs)
 
 
 def _recorded(

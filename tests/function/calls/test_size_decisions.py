@@ -214,3 +214,67 @@ def test_a_graph_is_verified_for_the_sizes_that_its_guards_admit(
     compiled = df.function(with_gradient(function), input_signature=specs(shapes))
     for n in sizes:
         compiled(*arguments(shapes, n))
+
+
+REQUIRED: dict[str, tuple[Callable[..., Any], Shapes, tuple[int, ...]]] = {
+    "a new shape": (lambda x: df.reshape(x * 2.0, [4, 6]) + 1.0, ((N, 3),), (8,)),
+    "a bias": (lambda x: x + np.arange(5.0), ((2, N),), (5, 1)),
+    "rows of another size": (lambda x, y: y + (x - np.ones((4, 3))), ((N, 3), (N, 3)), (4, 1)),
+    "a product": (lambda x: df.matmul(x, np.ones((6, 2))), ((3, N),), (6,)),
+}
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_size_that_an_op_requires_is_a_number_of_its_program(name: str) -> None:
+    function, shapes, sizes = REQUIRED[name]
+    compiled = df.function(with_gradient(function), input_signature=specs(shapes))
+    for n in (*sizes, *sizes):
+        assert_equal_to_eager(compiled, with_gradient(function), arguments(shapes, n), name)
+    for n in {2, 3, 7} - set(sizes):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            compiled(*arguments(shapes, n))
+    assert_equal_to_eager(compiled, with_gradient(function), arguments(shapes, sizes[0]), name)
+
+
+@pytest.mark.llvm
+def test_the_program_for_a_size_that_an_op_requires_is_that_of_static_sizes() -> None:
+    def function(x: Any) -> Any:
+        return df.reduce_sum(df.sin(x) + np.ones((8, 3)), 0)
+
+    x = df.ones([8, 3], df.float64)
+    dynamic = df.function(function, input_signature=[df.TensorSpec([None, 3], df.float64)], name="f")
+    dynamic(x)
+    (trace,) = dynamic.concrete_functions
+    (program,) = trace._specialisations
+    static = df.function(function, name="f").get_concrete_function(x)
+    assert str(program.compiled.optimised) == str(static.optimised_graph)
+
+
+def unrolled(x: Any) -> Any:
+    total = x[0]
+    for i in (3, 1, 5, 2):
+        total = df.tanh(total + x[i])
+    return total
+
+
+def test_reads_of_rows_by_number_are_compared_with_the_size_once() -> None:
+    compiled = df.function(unrolled, input_signature=[df.TensorSpec([None, 20])])
+    for n in (8, 6, 300):
+        np.testing.assert_array_equal(compiled(df.ones([n, 20])), unrolled(df.ones([n, 20])))
+    (trace,) = compiled.concrete_functions
+    graph = trace._specialisations[0].compiled.graph_with_symbolic_sizes
+    assert graph is not None
+    assert [n.op.name for n in graph.nodes].count("require_size") == 1
+    for n, index in ((5, 5), (3, 3), (1, 3)):
+        with pytest.raises(df.errors.OutOfRangeError, match=f"index {index} is out of range"):
+            compiled(df.ones([n, 20]))
+
+
+def test_nodes_after_a_read_of_a_row_are_copied() -> None:
+    compiled = df.function(unrolled, input_signature=[df.TensorSpec([None, 20])])
+    compiled(df.ones([8, 20]))
+    (trace,) = compiled.concrete_functions
+    graph = trace._specialisations[0].compiled.graph_with_symbolic_sizes
+    assert graph is not None
+    traced = {id(node.output.spec) for node in trace.graph.nodes}
+    assert all(id(n.output.spec) in traced for n in graph.nodes if n.op.name in ("add", "tanh"))
