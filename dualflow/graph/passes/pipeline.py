@@ -16,39 +16,39 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
-from dualflow.graph.passes.complex_parts import split_complex
-from dualflow.graph.passes.complex_products import split_complex_products
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.passes.empty_checks import check_before_reading
-from dualflow.graph.passes.epilogues import add_in_products
-from dualflow.graph.passes.float16 import widen_float16
 from dualflow.graph.passes.fourier_tables import transform_in_steps
 from dualflow.graph.passes.fusion import fuse
-from dualflow.graph.passes.hoist_invariants import hoist_invariants
-from dualflow.graph.passes.hoist_random import draw_before_loops
-from dualflow.graph.passes.hoist_size_scalars import compute_from_sizes
-from dualflow.graph.passes.inline_branches import take_branches
-from dualflow.graph.passes.integer_products import (
+from dualflow.graph.passes.late_passes import (
+    add_in_products,
+    add_in_scatters,
+    batch_products,
+    check_before_reading,
+    compute_from_sizes,
+    cut_products,
+    draw_before_loops,
+    has_control,
+    hoist_invariants,
+    lower_small_operands,
     multiply_integer_matrices,
+    run_collectives_natively,
+    split_complex,
+    split_complex_products,
+    step_on_rows,
     sum_integer_matrices,
     sum_integer_products,
+    take_branches,
+    widen_float16,
+    with_static_trip_counts,
 )
-from dualflow.graph.passes.loop_products import batch_products
 from dualflow.graph.passes.lower_placement import place_on_host, without_placement
 from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
-from dualflow.graph.passes.native_collectives import run_collectives_natively
 from dualflow.graph.passes.over_bodies import map_bodies, outside_in
-from dualflow.graph.passes.partial_products import cut_products
-from dualflow.graph.passes.scatter_epilogues import add_in_scatters
-from dualflow.graph.passes.small_operands import lower_small_operands
-from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
 from dualflow.graph.size_guards import guards_hold, verify_with_bodies
 from dualflow.graph.user_rewrites import Report, Rewrite
-from dualflow.ops.op_kinds import CONTROL
 
 PassFunction = Callable[[Graph, CompileOptions], Graph]
 
@@ -78,10 +78,6 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
     return lambda graph, options: function(graph)
 
 
-def _has_control(graph: Graph) -> bool:
-    return any(isinstance(op.kind, CONTROL) for op in graph.ops)
-
-
 SIMPLIFICATIONS: Final = (
     Pass(
         "placement",
@@ -102,7 +98,7 @@ SIMPLIFICATIONS: Final = (
     Pass(
         "constants",
         "before the branches and trip counts that they decide; algebra computes constants, too",
-        lambda graph, options: fold_constants(graph) if _has_control(graph) else graph,
+        lambda graph, options: fold_constants(graph) if has_control(graph) else graph,
         in_bodies=True,
     ),
     Pass("branches", "the index of a branch may be a constant by now", _plain(take_branches), in_bodies=True),
@@ -316,7 +312,7 @@ def _optimised(
 
 
 def _with_optimised_bodies(graph: Graph, options: CompileOptions, passes: Sequence[Pass]) -> Graph:
-    if not _has_control(graph):
+    if not has_control(graph):
         return graph
     unchecked = replace(options, checking=False)  # bodies are verified under the guards of the graph
     steps = [step.function for step in passes if step.applies(options.capabilities)]
