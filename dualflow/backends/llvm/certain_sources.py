@@ -55,9 +55,9 @@ def certain_sources(plan: Plan) -> Iterator[IrSource]:
 
 
 def _routines(product: Node) -> list[IrSource]:
-    """The routine of a product, and the micro-kernel of the widest tile if it is called for both factors."""
+    """The routine of a product, the copy of windows, and the widest micro-kernel if both factors call it."""
     gemm = imported("dualflow.backends.llvm.product.gemm").gemm  # not needed for programs without products
     windows = product.attrs.get("windows") is not None
     routine = gemm(product.output.spec.dtype.char, windows=windows)
     wide = all(routine.calls_wide(size) for size in sizes(product.output)[-2:])  # either may be the columns
-    return [*[routine.wide_source()] * wide, routine.source()]
+    return [*[routine.copy_source()] * windows, *[routine.wide_source()] * wide, routine.source()]

@@ -110,7 +110,7 @@ def test_products_of_each_type_and_the_driver_are_certain() -> None:
     assert names(elementwise, "dynamic") == {RUN_STEPS}
     assert names(two_types) == {RUN_STEPS, "df_gemm_f", "df_gemm_d"}
     assert names(wide_product) == {RUN_STEPS, "df_gemm_f", "df_gemm_f_wide"}
-    assert names(convolution) == {RUN_STEPS, "df_gemm_windows_f"}
+    assert names(convolution) == {RUN_STEPS, "df_gemm_windows_f", "df_gemm_windows_f_copy"}
 
 
 def test_the_loops_of_an_entry_are_optimised() -> None:

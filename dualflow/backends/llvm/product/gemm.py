@@ -305,19 +305,13 @@ class Gemm(NamedTuple):
 
     def text(self) -> str:
         """The module of LLVM IR with the function, without micro-kernels."""
-        element, lanes, windows = self.element, self.lanes, self.windows
         module, lists = LlvmModule(self.bits), None
-        if windows:
-            imported("dualflow.backends.llvm.product.gemm_windows").emit_pieces(
-                module, "copy_pieces", element, lanes
-            )
+        if self.windows:
             offsets = imported("dualflow.backends.llvm.product.window_offsets")
-            offsets.emit_offsets(module, "list_offsets")
-            offsets.emit_windows(module, "copy_windows")
             lists = offsets.list_lengths(MAX_COPIED_MC, MAX_KC)
-        emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
-        emit_entry(module, self.routine, "blocks", windows=windows)
-        return module.text() if windows else QUICKLY_COMPILED + module.text(scalar=True)
+        emit_blocks(module, "blocks", (self.wide, self.medium), self.element, self.lanes, windows=lists)
+        emit_entry(module, self.routine, "blocks", windows=self.windows)
+        return QUICKLY_COMPILED + module.text(scalar=True)
 
     def source(self) -> IrSource:
         """The module that defines the routine."""
@@ -343,7 +337,7 @@ class Gemm(NamedTuple):
             Field.NARROW: not is_static((n,)) or 0 < last_columns <= self.nr // 2,
             Field.DOT: not is_static((n,)) or n == 1,
             Field.PACK: not is_static((n, b_column_stride)) or b_column_stride != 1 != n,
-            Field.COPY: not self.windows and (not is_static((copy_stride,)) or copy_stride != 0),
+            Field.COPY: self.windows or not is_static((copy_stride,)) or copy_stride != 0,
         }
         alone = self._micro_kernel_alone(table)
         routines = {which: _routine(self, which) for which, called in calls.items() if called}
@@ -382,6 +376,10 @@ class Gemm(NamedTuple):
         """The module of the micro-kernel of the widest tile."""
         return _routine(self, Field.WIDE)
 
+    def copy_source(self) -> IrSource:
+        """The module of the routine that copies a block of A."""
+        return _routine(self, Field.COPY)
+
     def routine_text(self, which: Field, name: str) -> str:
         """The module of LLVM IR of another routine, whose function has this name."""
         element, lanes, products = self.element, self.lanes, self.products
@@ -400,6 +398,13 @@ class Gemm(NamedTuple):
             emit_dot(module, name, DOTS, element, self.dot_lanes, products=products, windows=self.windows)
         elif which is Field.PACK:
             emit_pack(module, name, element, lanes)
+        elif self.windows:
+            imported("dualflow.backends.llvm.product.gemm_windows").emit_pieces(
+                module, "copy_pieces", element, lanes
+            )
+            offsets = imported("dualflow.backends.llvm.product.window_offsets")
+            offsets.emit_offsets(module, "list_offsets")
+            offsets.emit_windows(module, name, "copy_pieces", "list_offsets")
         else:
             emit_copy(module, name, element, lanes)
         return module.text()

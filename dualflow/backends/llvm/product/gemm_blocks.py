@@ -182,7 +182,8 @@ def _a_block(
     """
     (i, p), (depth, rows) = first, counts
     if lists:
-        builder.call("copy_windows", [operands.table, operands.a, copy, depth, rows, p, i, *lists])
+        arguments = [operands.table, operands.a, copy, depth, rows, p, i, *lists]
+        builder.call_pointer(routine(builder, operands.table, Field.COPY), VOID, arguments)
         return _copied_windows(builder, operands.table, size, copy)
     offset = i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE]
     start = builder.offset(operands.a, offset, element)

@@ -46,7 +46,7 @@ class Field(IntEnum):
     NARROW = auto()  # the micro-kernel for the last columns of a block
     DOT = auto()  # the micro-kernel for one column
     PACK = auto()  # packs a panel of B
-    COPY = auto()  # copies a block of A
+    COPY = auto()  # copies a block of A, which may be windows
     WIDE = auto()  # the micro-kernel of the widest tile
     MEDIUM = auto()  # the micro-kernel of a tile of half the width, for windows
     ALONE = auto()  # the micro-kernel that computes the whole product in one call

@@ -40,7 +40,7 @@ def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> Non
     image = field(builder, table, WindowField.IMAGE)
     piece_copy = _PieceCopy(builder, table, element, lanes, low, low + length)
     copy_stride = field(builder, table, Field.COPY_STRIDE)
-    with builder.loop(0, count, carried=unravel_index(first, counts)) as iteration:
+    with builder.loop(0, count, carried=unravel_index(first, counts), frozen=True) as iteration:
         batch, *window = iteration.carried
         begins = [i * s - pad for i, s, pad in zip(window, strides, before, strict=True)]
         piece_copy.emit(
@@ -82,7 +82,7 @@ class _PieceCopy:
         """Emit the copy for the piece whose first element has the indices ``begins`` in ``image``."""
         builder = self.builder
         zero, fully_inside = builder.constant(I64, 0), self._inside(begins)
-        with builder.loop(self.first, self.end, carried=self.first_element) as iteration:
+        with builder.loop(self.first, self.end, carried=self.first_element, frozen=True) as iteration:
             base = iteration.index * self.run
             begin, end = larger(base, self.low), minimum(base + self.run, self.high)
             skipped, length = begin - base, end - begin
@@ -151,7 +151,7 @@ class _PieceCopy:
         """
         builder, lanes, vector = self.builder, self.lanes, self.element.vector(self.lanes)
         full = begin + ((end - begin) & -lanes)
-        with builder.loop(begin, full, lanes) as step:
+        with builder.loop(begin, full, lanes, frozen=True) as step:
             write(step.index, vector, None)
         if has_mask_registers(vector):
             with builder.if_then(full < end):

@@ -35,13 +35,14 @@ def list_lengths(rows: int, depth: int) -> tuple[int, int]:
     return rows + STORE_LANES, ColumnRun.OFFSETS + depth + STORE_LANES
 
 
-def emit_windows(module: LlvmModule, name: str) -> None:
+def emit_windows(module: LlvmModule, name: str, copy_pieces: str, list_offsets: str) -> None:
     """Emit the function that packs a block of A, the matrix of windows, and writes its elements' offsets.
 
-    The block begins at row ``top`` and column ``start``.
+    It calls ``copy_pieces`` and ``list_offsets``, functions of the module. The block begins at row ``top``
+    and column ``start``.
     If windows are the rows of A and lines are copied, the first block of columns is copied with all columns.
     """
-    function = module.function(name, VOID, ARGUMENTS, internal=True)
+    function = module.function(name, VOID, ARGUMENTS)
     builder = function.builder
     table, tensor, copy, depth, rows, start, top, row_offsets, runs = function.args
     by_window = field(builder, table, WindowField.BY_WINDOW).ne(0)
@@ -66,12 +67,12 @@ def emit_windows(module: LlvmModule, name: str) -> None:
             (builder.constant(I64, 0), elements.first),
             (line_length, elements.size),
         )
-        builder.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
+        builder.call(copy_pieces, [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
     base = copies_lines.select(first_line, windows.first * copy_stride + elements.first)
     one, zero = builder.constant(I64, 1), builder.constant(I64, 0)
     rows_field = by_window.select(windows_field, elements_field)
     columns_field = by_window.select(elements_field, windows_field)
-    builder.call("list_offsets", [table, rows_field, top, rows, base, one, row_offsets])
+    builder.call(list_offsets, [table, rows_field, top, rows, base, one, row_offsets])
     columns = _EmittedGrid(builder, table, columns_field)
     for index, number in (
         (ColumnRun.FIRST, columns.run_length - unravel_index(start, columns.sizes)[-1]),
@@ -80,7 +81,7 @@ def emit_windows(module: LlvmModule, name: str) -> None:
     ):
         builder.store(number, runs, index)
     builder.call(
-        "list_offsets",
+        list_offsets,
         [table, columns_field, start, depth, zero, zero, builder.offset(runs, ColumnRun.OFFSETS, I64)],
     )
     builder.ret()
