@@ -221,8 +221,8 @@ class FunctionTracer:
             values = unflatten(call.structure, leaves)  # constructors of composites may run ops
             args, kwargs = signature.spread(values)
             result = function(*args, **kwargs)
+            structure, outputs = collect(result, tracer)  # sizes among them are scalars of the trace
         signature.check_unmodified(values, call.structure, leaves)
-        structure, outputs = collect(result, tracer)
         graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
         trace = RecordedTrace(

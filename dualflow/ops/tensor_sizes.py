@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Decompose, SizeReader, SizeVector
 from dualflow.ops.record import REGISTRY, Op, register
@@ -85,6 +86,16 @@ def axis_sizes(x: Any, dtype: DType = int32) -> list[Any]:
         return list(x.shape)
     sizes = sizes_of(x, dtype)
     return [sizes[axis] if size is None else size for axis, size in enumerate(x.shape)]
+
+
+def reshape_sizes(shape: Sequence[Dim], x: Any) -> list[Any]:
+    """``shape`` as :func:`reshape` takes it; a size that is None is that of the same axis of ``x``.
+
+    It is -1, which costs no op. If another size is 0, -1 could be any size, and it is a scalar tensor.
+    """
+    if 0 in shape:
+        return [axis_size(x, axis) if n is None else n for axis, n in enumerate(shape)]
+    return [-1 if n is None else n for n in shape]
 
 
 def size_as_tensor(size: int) -> Any:

@@ -66,6 +66,8 @@ class GuardedSize(GuardedNumber):
 
     # comparisons
 
+    __hash__ = GuardedNumber.__hash__
+
     def __eq__(self, other: object) -> Any:
         size = self._size_of(other)
         if size is not None:

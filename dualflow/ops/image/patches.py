@@ -19,6 +19,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.size_values import operand
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import reshape_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, TensorLike
@@ -73,8 +74,7 @@ def extract_patches(
     geometry = Geometry(size, step, rate, (pairs[0], pairs[1]))
     patches = windows(images, geometry)
     channels = static_int(images.shape[3], "the channels of images")
-    leading = [-1 if n is None else n for n in patches.shape[:3]]
-    return reshape(patches, [*leading, math.prod(size) * channels])
+    return reshape(patches, reshape_sizes([*patches.shape[:3], math.prod(size) * channels], patches))
 
 
 def _same_padding(have: int, size: int, step: int, rate: int) -> tuple[int, int]:

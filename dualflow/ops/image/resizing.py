@@ -9,6 +9,7 @@ import numpy as np
 
 from dualflow.core.dtypes import float32, int64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Dim
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import add_n, maximum, minimum
 from dualflow.ops.arrangement import reshape
@@ -25,7 +26,7 @@ from dualflow.ops.rounding import floor
 from dualflow.ops.rounding import round as rint
 from dualflow.ops.static import ints, static_int, static_value
 from dualflow.ops.taking import gather
-from dualflow.ops.tensor_sizes import size_as_tensor
+from dualflow.ops.tensor_sizes import reshape_sizes, size_as_tensor
 from dualflow.sizes.symbolic_sizes import SymInt, is_static
 
 if TYPE_CHECKING:
@@ -146,8 +147,9 @@ def _positive_size(x: Any) -> int:
 def _rows_resized(images: Any, of: Taps, method: str) -> Any:
     """A batch with its height resized by the taps ``of``: weighted sums of whole rows."""
     batch, height, width, channels = _sizes(images)
-    flat = reshape(images, [batch, height, width * channels])
-    return reshape(_summed(flat, 1, of, method), [batch, of.places.shape[0], width, channels])
+    flat = reshape(images, reshape_sizes([batch, height, width * channels], images))
+    shape = [batch, of.places.shape[0], width, channels]
+    return reshape(_summed(flat, 1, of, method), reshape_sizes(shape, images))
 
 
 def _columns_resized(images: Any, of: Taps, method: str) -> Any:
@@ -158,15 +160,16 @@ def _columns_resized(images: Any, of: Taps, method: str) -> Any:
         return _summed(images, 2, of, method)
     indices = (of.places[:, None, :] * channels + np.arange(channels)[:, None]).reshape(-1, taps_of_each)
     wide = Taps(indices, np.repeat(of.weights, channels, axis=0))
-    flat = reshape(images, [batch, height, width * channels])
-    return reshape(_summed(flat, 2, wide, method), [batch, height, new, channels])
+    flat = reshape(images, reshape_sizes([batch, height, width * channels], images))
+    shape = [batch, height, new, channels]
+    return reshape(_summed(flat, 2, wide, method), reshape_sizes(shape, images))
 
 
-def _sizes(images: Any) -> tuple[int, int, int, int]:
-    """The sizes of a batch for ``reshape``, with -1 for an unknown batch size."""
+def _sizes(images: Any) -> tuple[Dim, int, int, int]:
+    """The sizes of a batch of images, of which the first may be unknown."""
     batch, *others = images.shape
     height, width, channels = (static_int(n, "the height, width and channels of images") for n in others)
-    return -1 if batch is None else batch, height, width, channels
+    return batch, height, width, channels
 
 
 def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:

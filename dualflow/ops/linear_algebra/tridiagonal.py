@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, matrix_transpose, squeeze
-from dualflow.ops.comparison import logical_and
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
@@ -16,6 +17,7 @@ from dualflow.ops.linear_algebra.eigenvalues import eigh, eigvalsh
 from dualflow.ops.record import promote_together
 from dualflow.ops.repetition import pad
 from dualflow.ops.static import static_int
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -126,6 +128,9 @@ def tridiagonal_matmul(
             f"tridiagonal_matmul needs a right-hand side of {bands.shape[-1]} rows, not of shape "
             f"{right.shape}; transpose it or pass more rows."
         )
+    if None in (bands.shape[-1], right.shape[-2]):
+        fits = equal(axis_size(bands, -1), axis_size(right, -2))
+        right = required(right, fits, "tridiagonal_matmul needs a right-hand side of as many rows as diagonals.")
     above, main, below = (expand_dims(bands[..., i, :], -1) for i in (0, 1, 2))
     batch = [(0, 0)] * (max(len(bands.shape), len(right.shape)) - 2)
     from_above = pad(above[..., :-1, :] * right[..., 1:, :], [*batch, (0, 1), (0, 0)])

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Dim
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.window_options import check_data_format, has_channels_first
-from dualflow.ops.neural.windows import sizes_of
 from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
 from dualflow.ops.static import ints, require_static_sizes, static_int
+from dualflow.ops.tensor_sizes import reshape_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
@@ -29,6 +30,10 @@ def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[A
         )
     require_static_sizes(x.shape, what, range(1, 4))
     return x, size, channels_first
+
+
+def _reshaped(x: Any, shape: list[Dim]) -> Any:
+    return reshape(x, reshape_sizes(shape, x))
 
 
 def space_to_depth(
@@ -54,7 +59,7 @@ def space_to_depth(
     [[[[1, 2, 3, 4]]]]
     """
     x, size, channels_first = _images(input, block_size, data_format, "space_to_depth")
-    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if channels_first else x.shape[1:3]
+    batch, (rows, columns) = x.shape[0], x.shape[2:] if channels_first else x.shape[1:3]
     if rows % size or columns % size:
         raise InvalidArgumentError(
             f"block_size {size} does not divide the {rows} rows and {columns} columns of shape "
@@ -62,10 +67,10 @@ def space_to_depth(
         )
     high, wide, channels = rows // size, columns // size, x.shape[1 if channels_first else 3]
     if channels_first:
-        x = transpose(reshape(x, [*batch, channels, high, size, wide, size]), (0, 3, 5, 1, 2, 4))
-        return reshape(x, [*batch, size * size * channels, high, wide])
-    x = transpose(reshape(x, [*batch, high, size, wide, size, channels]), (0, 1, 3, 2, 4, 5))
-    return reshape(x, [*batch, high, wide, size * size * channels])
+        x = transpose(_reshaped(x, [batch, channels, high, size, wide, size]), (0, 3, 5, 1, 2, 4))
+        return _reshaped(x, [batch, size * size * channels, high, wide])
+    x = transpose(_reshaped(x, [batch, high, size, wide, size, channels]), (0, 1, 3, 2, 4, 5))
+    return _reshaped(x, [batch, high, wide, size * size * channels])
 
 
 def depth_to_space(
@@ -91,7 +96,7 @@ def depth_to_space(
     [[[[1], [2]], [[3], [4]]]]
     """
     x, size, channels_first = _images(input, block_size, data_format, "depth_to_space")
-    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if channels_first else x.shape[1:3]
+    batch, (rows, columns) = x.shape[0], x.shape[2:] if channels_first else x.shape[1:3]
     channels = x.shape[1 if channels_first else 3]
     if channels % size**2:
         raise InvalidArgumentError(
@@ -99,10 +104,10 @@ def depth_to_space(
         )
     left = channels // size**2
     if channels_first:
-        x = transpose(reshape(x, [*batch, size, size, left, rows, columns]), (0, 3, 4, 1, 5, 2))
-        return reshape(x, [*batch, left, rows * size, columns * size])
-    x = transpose(reshape(x, [*batch, rows, columns, size, size, left]), (0, 1, 3, 2, 4, 5))
-    return reshape(x, [*batch, rows * size, columns * size, left])
+        x = transpose(_reshaped(x, [batch, size, size, left, rows, columns]), (0, 3, 4, 1, 5, 2))
+        return _reshaped(x, [batch, left, rows * size, columns * size])
+    x = transpose(_reshaped(x, [batch, rows, columns, size, size, left]), (0, 1, 3, 2, 4, 5))
+    return _reshaped(x, [batch, rows * size, columns * size, left])
 
 
 @entry

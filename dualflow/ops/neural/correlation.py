@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Dim, Shape
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.attribute_values import written_as
@@ -30,12 +30,12 @@ from dualflow.ops.neural.windows import (
     interleaved,
     over_strides,
     padded,
-    sizes_of,
     spread_filter,
     sum_windows,
     windows,
 )
 from dualflow.ops.repetition import pad, reverse
+from dualflow.ops.tensor_sizes import reshape_sizes
 
 _FEW: Final = 16
 """The largest number of pairs of input and output channels of a group that use no matrix product."""
@@ -146,21 +146,22 @@ def _correlated(x: Any, w: Any, geometry: Geometry) -> Any:
     batch = x.shape[0]
     if groups == 1:
         patches = windows(x, geometry)
-        result = sizes_of([batch, *patches.shape[1 : 1 + len(geometry.size)], outer])
+        result = [batch, *patches.shape[1 : 1 + len(geometry.size)], outer]
         rows = reshape(patches, [_rows(result), count * inner])
-        return reshape(matmul(rows, reshape(w, [count * inner, outer])), result)
+        return reshape(matmul(rows, reshape(w, [count * inner, outer])), reshape_sizes(result, x))
     if _few(groups, inner, outer):
         patches = windows(_repeated(x, outer // groups), geometry)
         products = multiply(patches, _by_channel(w, groups))
         return _summed(reduce_sum(products, geometry.inner), groups, inner)
     patches = windows(x, geometry)
-    result = sizes_of([batch, *patches.shape[1 : 1 + len(geometry.size)], outer])
+    result = reshape_sizes([batch, *patches.shape[1 : 1 + len(geometry.size)], outer], x)
     grouped = matmul(_by_group(patches, geometry, groups), _columns(w, groups))
     return reshape(transpose(grouped, (1, 0, 2)), result)
 
 
-def _rows(sizes: Sequence[int]) -> int:
-    return -1 if -1 in sizes else math.prod(sizes[:-1])
+def _rows(shape: Sequence[Dim]) -> int:
+    """The product of all sizes but the last, for ``reshape``; the last one is not 0."""
+    return -1 if None in shape else math.prod(shape[:-1])  # type: ignore[arg-type]
 
 
 def _few(groups: int, inner: int, outer: int) -> bool:
@@ -171,7 +172,7 @@ def _repeated(x: Any, times: int) -> Any:
     """``x`` with each channel repeated ``times`` times."""
     if times == 1:
         return x
-    sizes = sizes_of(x.shape)
+    sizes = reshape_sizes(x.shape, x)
     return reshape(broadcast_to(expand_dims(x, -1), [*x.shape, times]), [*sizes[:-1], sizes[-1] * times])
 
 
@@ -189,7 +190,7 @@ def _summed(y: Any, groups: int, inner: int) -> Any:
     """Sums over the channels of each group, which are in the order of :func:`_by_channel`."""
     if inner == 1:
         return y
-    sizes, each = sizes_of(y.shape), y.shape[-1] // (groups * inner)
+    sizes, each = reshape_sizes(y.shape, y), y.shape[-1] // (groups * inner)
     sums = reduce_sum(reshape(y, [*sizes[:-1], groups, inner, each]), -2)
     return reshape(sums, [*sizes[:-1], groups * each])
 
@@ -197,7 +198,7 @@ def _summed(y: Any, groups: int, inner: int) -> Any:
 def _by_group(patches: Any, geometry: Geometry, groups: int) -> Any:
     """Windows as the rows of a matrix for each group."""
     axes, inner = len(geometry.size), patches.shape[-1] // groups
-    rows, count = _rows(sizes_of(patches.shape[: axes + 2])), math.prod(geometry.size)
+    rows, count = _rows(patches.shape[: axes + 2]), math.prod(geometry.size)
     flat = reshape(patches, [rows, count, groups, inner])
     return reshape(transpose(flat, (2, 0, 1, 3)), [groups, rows, count * inner])
 
@@ -230,10 +231,10 @@ def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
     result = _correlated(y, w, reach)
     if max(strides) > 1:
         counts = result.shape[1 : 1 + axes]
-        batch = sizes_of([result.shape[0]])
-        result = reshape(result, [*batch, *counts, groups, *strides, inner])
+        batch = result.shape[0]
+        result = reshape(result, reshape_sizes([batch, *counts, groups, *strides, inner], y))
         order = (*range(1 + axes), *range(2 + axes, 2 + 2 * axes), 1 + axes, 2 + 2 * axes)
-        result = reshape(transpose(result, order), [*batch, *counts, *strides, channels])
+        result = reshape(transpose(result, order), reshape_sizes([batch, *counts, *strides, channels], y))
         return interleaved(result, geometry, spatial)
     return result
 
@@ -252,9 +253,9 @@ def _columns_summed(y: Any, w: Any, geometry: Geometry, spatial: Any) -> Any:
     """:func:`_transposed` as a matrix product, whose rows are windows that are added where they overlap."""
     inner, outer = w.shape[-2:]
     count = math.prod(geometry.size)
-    rows = reshape(y, [_rows(sizes_of(y.shape)), outer])
+    rows = reshape(y, [_rows(y.shape), outer])
     shares = matmul(rows, reshape(w, [count * inner, outer]), transpose_b=True)
-    patches = reshape(shares, [*sizes_of(y.shape[:-1]), *geometry.size, inner])
+    patches = reshape(shares, reshape_sizes([*y.shape[:-1], *geometry.size, inner], y))
     wide = [n + a + b for n, (a, b) in zip(spatial, geometry.pairs, strict=True)]
     summed = sum_windows(patches, geometry.size, geometry.strides, geometry.dilations, wide)
     return padded(summed, tuple((-a, -b) for a, b in geometry.pairs))
@@ -265,15 +266,14 @@ def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
     groups, axes = _groups(x.shape[-1], shape), len(geometry.size)
     if groups == 1:
         patches = windows(x, geometry)
-        sizes = sizes_of(y.shape)
-        rows = reshape(patches, [_rows(sizes), math.prod(geometry.size) * inner])
-        return reshape(matmul(rows, reshape(y, [_rows(sizes), outer]), transpose_a=True), list(shape))
+        rows = reshape(patches, [_rows(y.shape), math.prod(geometry.size) * inner])
+        return reshape(matmul(rows, reshape(y, [_rows(y.shape), outer]), transpose_a=True), list(shape))
     each = outer // groups
     if _few(groups, inner, outer):
         patches = windows(_repeated(x, each), geometry)
         outputs = y
         if inner > 1:
-            sizes = sizes_of(y.shape)
+            sizes = reshape_sizes(y.shape, y)
             grouped = expand_dims(reshape(y, [*sizes[:-1], groups, each]), -2)
             outputs = reshape(
                 broadcast_to(grouped, [*y.shape[:-1], groups, inner, each]), [*sizes[:-1], inner * outer]
@@ -283,6 +283,6 @@ def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
         order = (*range(axes), axes + 1, axes, axes + 2)
         return reshape(transpose(sums, order), list(shape))
     rows = _by_group(windows(x, geometry), geometry, groups)
-    columns = transpose(reshape(y, [_rows(sizes_of(y.shape)), groups, each]), (1, 0, 2))
+    columns = transpose(reshape(y, [_rows(y.shape), groups, each]), (1, 0, 2))
     sums = matmul(rows, columns, transpose_a=True)
     return reshape(transpose(sums, (1, 0, 2)), list(shape))

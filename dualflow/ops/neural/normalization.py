@@ -16,11 +16,12 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.neural.moments import moments
 from dualflow.ops.neural.window_options import has_channels_first
 from dualflow.ops.neural.window_reductions import sums
-from dualflow.ops.neural.windows import Geometry, sizes_of
+from dualflow.ops.neural.windows import Geometry
 from dualflow.ops.powers import pow, rsqrt
 from dualflow.ops.record import promote_together
 from dualflow.ops.static import require_static_sizes, static_int
 from dualflow.ops.statistics import as_float, squared_magnitude
+from dualflow.ops.tensor_sizes import reshape_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -254,7 +255,7 @@ def local_response_normalization(
     layout = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
     count = Shape(x.shape[:-1]).num_elements()
     rows = reshape(square(x), [-1 if count is None else count, channels, 1])
-    total = reshape(sums(rows, layout), sizes_of(x.shape))
+    total = reshape(sums(rows, layout), reshape_sizes(x.shape, x))
     return x / pow(bias + alpha * total, beta)
 
 

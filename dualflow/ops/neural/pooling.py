@@ -27,9 +27,10 @@ from dualflow.ops.neural.window_options import (
     per_axis,
 )
 from dualflow.ops.neural.window_reductions import chosen, maxima, means
-from dualflow.ops.neural.windows import Geometry, sizes_of
+from dualflow.ops.neural.windows import Geometry
 from dualflow.ops.size_values import numbers_below, operand
 from dualflow.ops.static import ints, require_static_sizes, shape_of, static_shape
+from dualflow.ops.tensor_sizes import reshape_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntsLike, PaddingLike, ShapeLike, TensorLike
@@ -139,7 +140,7 @@ def _max_pool(
         check_kind(x, "fiu", "max_pool")
         flat = reshape(x, [-1 if None in x.shape else x.shape.num_elements() // run, run, 1])
         maximum = maxima(flat, Geometry((run,), (run,), (1,), ((0, 0),)))
-        maximum = reshape(maximum, sizes_of([*x.shape[:-1], x.shape[-1] // run]))
+        maximum = reshape(maximum, reshape_sizes([*x.shape[:-1], x.shape[-1] // run], x))
         return channels_second(maximum) if channels_first else maximum
     return _pooled(x, ksize, ksize if strides is None else strides, padding, channels_first, mean=False)
 

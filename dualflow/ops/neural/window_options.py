@@ -6,7 +6,7 @@ from typing import Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
-from dualflow.ops.neural.windows import Geometry, Padding, Sizes, sizes_of
+from dualflow.ops.neural.windows import Geometry, Padding, Sizes
 from dualflow.ops.static import ints, require_static_sizes, static_value
 
 
@@ -110,12 +110,12 @@ def one_batch(x: Any, axes: int) -> tuple[Any, Any]:
     if len(batch) == 1 or len(x.shape) < axes + 2:
         return x, None
     count = batch.num_elements()
-    return reshape(x, sizes_of([count, *x.shape[len(batch) :]])), batch
+    return reshape(x, [-1 if count is None else count, *x.shape[len(batch) :]]), batch
 
 
 def batches(x: Any, batch: Any) -> Any:
     """Undo :func:`one_batch`."""
-    return x if batch is None else reshape(x, sizes_of([*batch, *x.shape[1:]]))
+    return x if batch is None else reshape(x, [*[-1 if n is None else n for n in batch], *x.shape[1:]])
 
 
 def geometry(

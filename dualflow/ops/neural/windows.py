@@ -23,6 +23,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import require_static_sizes
+from dualflow.ops.tensor_sizes import reshape_sizes
 from dualflow.sizes.size_functions import always_equal, largest
 
 Sizes = tuple[int, ...]
@@ -170,16 +171,11 @@ def _dilated(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
         if d > 1:
             before, after = x.shape[:axis], x.shape[axis + 1 :]
             around = ((0, 0),) * (axis + 1) + ((0, d - 1),) + ((0, 0),) * len(after)
-            wide = reshape(x, [*sizes_of(before), k, 1, *sizes_of(after)])
+            wide = reshape(x, reshape_sizes([*before, k, 1, *after], x))
             wide = dispatch.current().apply(PAD, (wide,), {"paddings": around, "value": 0})
-            merged = reshape(wide, [*sizes_of(before), k * d, *sizes_of(after)])
+            merged = reshape(wide, reshape_sizes([*before, k * d, *after], x))
             x = getitem(merged, (slice(None),) * axis + (slice(0, (k - 1) * d + 1),))
     return x
-
-
-def sizes_of(shape: Any) -> list[int]:
-    """A shape as :func:`reshape` takes it, with -1 for an unknown size."""
-    return [-1 if n is None else n for n in shape]
 
 
 def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
@@ -233,7 +229,7 @@ def interleaved(y: Any, geometry: Geometry, spatial: Any) -> Any:
     if max(strides) > 1:
         order = [a for i in range(axes) for a in (1 + i, 1 + axes + i)]
         y = transpose(y, (0, *order, 1 + 2 * axes))
-    y = reshape(y, sizes_of([y.shape[0], *wide, y.shape[-1]]))
+    y = reshape(y, reshape_sizes([y.shape[0], *wide, y.shape[-1]], y))
     if all(map(always_equal, y.shape[1:-1], spatial)):
         return y
     begins = [a % s for s, (a, _) in zip(strides, geometry.pairs, strict=True)]

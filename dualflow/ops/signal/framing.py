@@ -14,6 +14,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.repetition import pad
 from dualflow.ops.static import require_static_sizes, static_int
+from dualflow.ops.tensor_sizes import reshape_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntLike, TensorLike
@@ -62,7 +63,7 @@ def frame(
         beyond = max(0, length + step * (-(-samples // step) - 1) - samples)
     rows = _joined(signal, outer, [signal.shape[index]], inner)
     frames = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
-    return _split_axes(frames, outer, list(frames.shape[1:3]), inner)
+    return _split_axes(frames, signal, outer, list(frames.shape[1:3]), inner)
 
 
 def _joined(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
@@ -76,10 +77,18 @@ def _product(dims: Any) -> Dim:
     return None if None in dims else math.prod(dims)
 
 
-def _split_axes(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
+def _split_axes(x: Any, signal: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
+    """``x`` with the first axes of ``signal``, the axes ``middle`` and the last axes of ``signal``."""
     if len(outer) == 1 and len(inner) == 1:
         return x
-    return reshape(x, _sizes([*outer, *middle, *inner]))
+    return _with_outer_axes(x, signal, [*outer, *middle, *inner])
+
+
+def _with_outer_axes(x: Any, signal: Any, shape: list[Dim]) -> Any:
+    """``x`` reshaped to ``shape``, whose unknown size, if there is one, is of an outer axis of ``signal``."""
+    if shape.count(None) > 1:
+        require_static_sizes(shape, "a signal of frames")
+    return reshape(x, reshape_sizes(shape, signal))
 
 
 def _sizes(dims: list[Dim]) -> list[int]:
@@ -118,7 +127,7 @@ def overlap_and_add(signal: TensorLike, frame_step: IntLike, name: str | None = 
         raise InvalidArgumentError(f"frame_step is at least 1, not {step}.")
     outer = signal.shape[:-2]
     if not frames or not length or step == length:
-        return reshape(signal, _sizes([*outer, frames * length]))
+        return _with_outer_axes(signal, signal, [*outer, frames * length])
     return _skewed_sum(signal, list(outer), frames, length, step)
 
 
@@ -136,4 +145,4 @@ def _skewed_sum(signal: Any, outer: list[Dim], frames: int, length: int, step: i
     added = reduce_sum(reshape(flat, _sizes([first, parts, frames + parts - 1, step])), 1)
     total = (frames - 1) * step + length
     samples = reshape(added, _sizes([first, (frames + parts - 1) * step]))[:, :total]
-    return reshape(samples, _sizes([*outer, total]))
+    return _with_outer_axes(samples, signal, [*outer, total])
