@@ -24,6 +24,8 @@ from dualflow.eager.variable_parts import VariableParts
 from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem
+from dualflow.ops.shapes import with_shape
+from dualflow.ops.static import python_shape
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -316,7 +318,10 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
         if not isinstance(value, EagerTensor) or not dispatch.current().eager:
             value = convert_to_tensor(value, self.dtype)
         self._check(value)
-        return value
+        if value.shape is UNKNOWN_RANK or value.shape.is_static or not self.shape.is_static:
+            return value
+        self._check_shape(python_shape(value))
+        return with_shape(value, self.shape)
 
     def _check(self, value: AbstractTensor) -> None:
         if value.dtype is not self.dtype:
@@ -324,7 +329,9 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
                 f"{self._name} has dtype {self.dtype.name} and can't hold a value of dtype "
                 f"{value.dtype.name}; convert it with df.cast."
             )
-        shape = value.shape
+        self._check_shape(value.shape)
+
+    def _check_shape(self, shape: Shape) -> None:
         if shape is not self.shape and not _compatible(self.shape, shape):
             raise InvalidArgumentError(
                 f"{self._name} has shape {self.shape} and can't hold a value of shape {shape}; the shapes "

@@ -21,6 +21,7 @@ from dualflow.ops.static import (
     ints,
     ints_or_symbolic,
     partial_shape,
+    python_shape,
     shape_argument,
     shape_of,
     static_elements,
@@ -267,10 +268,10 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
     >>> df.squeeze([[[1], [2]]]).shape
     (2,)
     """
-    shape = shape_of(input)
     named = () if axis is None else ints(axis, "axis")
-    axes = normalize_axes(named, len(shape)) if named else tuple(a for a, d in enumerate(shape) if d == 1)
-    return _squeeze_axes(input, axes)
+    if named:
+        return _squeeze_axes(input, normalize_axes(named, len(shape_of(input))))
+    return _squeeze_axes(input, tuple([a for a, d in enumerate(python_shape(input)) if d == 1]))
 
 
 # transpose

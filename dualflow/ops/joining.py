@@ -19,8 +19,8 @@ from dualflow.ops.op_kinds import CopyPieces
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, real_numbers
-from dualflow.ops.shapes import ensure_shape
-from dualflow.ops.static import ints, require_static_sizes, shape_of, static_int
+from dualflow.ops.shapes import with_shape
+from dualflow.ops.static import ints, python_shape, require_static_sizes, shape_of, static_int
 from dualflow.ops.tensor_sizes import sizes_of
 from dualflow.sizes.size_functions import common_size
 
@@ -253,18 +253,18 @@ def unstack(
     >>> [x.numpy().tolist() for x in df.unstack([[1, 2], [3, 4]], axis=1)]
     [[1, 3], [2, 4]]
     """
-    value = as_tensor(value)
-    where = normalize_axis(static_int(axis, "axis"), len(value.shape))
-    if value.shape[where] is None and num is not None:
-        value = ensure_shape(value, [num if i == where else n for i, n in enumerate(value.shape)])
-    shape = value.shape if value.shape[where] is not None else value.get_shape()
-    (size,) = require_static_sizes(shape, "unstack", [where], advice="give num, or known shapes")
-    count = int(size)
-    if num not in (None, count):
+    x: Any = as_tensor(value)
+    where = normalize_axis(static_int(axis, "axis"), len(x.shape))
+    shape = python_shape(x) if num is not None else x.get_shape()
+    if num is not None and shape[where] is not None and shape[where] != num:
         raise InvalidArgumentError(
-            f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."
+            f"axis {axis} of shape {shape} does not unstack into {num} tensors; leave num out."
         )
-    return [_unstack_at(value, where, i) for i in range(count)]
+    if x.shape[where] is None and num is not None:
+        x = with_shape(x, [num if i == where else n for i, n in enumerate(x.shape)])
+        shape = x.shape
+    (size,) = require_static_sizes(shape, "unstack", [where], advice="give num, or known shapes")
+    return [_unstack_at(x, where, i) for i in range(int(size))]
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -17,7 +17,7 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import shape_of
+from dualflow.ops.static import python_shape, shape_of
 from dualflow.ops.tensor_sizes import SHAPE, size_array
 
 if TYPE_CHECKING:
@@ -132,10 +132,23 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     >>> df.ensure_shape(df.zeros([2, 3]), [None, 3]).shape
     (2, 3)
     """
-    shape_before, expected = shape_of(x), as_shape(shape)
-    if not shape_before.is_compatible_with(expected):
-        raise InvalidArgumentError(f"a tensor of shape {shape_before} should have shape {expected}.")
-    merged = shape_before.merge_with(expected)
+    expected = as_shape(shape)
+    merged = _merged(shape_of(x), expected)
+    if merged == shape_of(x):
+        return identity(x)
+    _merged(python_shape(x), expected)
+    return with_shape(x, expected)
+
+
+def _merged(shape: Shape, expected: Shape) -> Shape:
+    if not shape.is_compatible_with(expected):
+        raise InvalidArgumentError(f"a tensor of shape {shape} should have shape {expected}.")
+    return shape.merge_with(expected)
+
+
+def with_shape(x: Any, shape: ShapeLike) -> Any:
+    """``x`` with the sizes of ``shape``, which are checked at run time where they are unknown in ``x``."""
+    merged = _merged(shape_of(x), as_shape(shape))
     return (
-        identity(x) if merged == shape_before else dispatch.current().apply(ENSURED, (x,), {"sizes": merged})
+        identity(x) if merged == shape_of(x) else dispatch.current().apply(ENSURED, (x,), {"sizes": merged})
     )

@@ -31,7 +31,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.registered_conversions import CONVERSIONS, registered
-from dualflow.core.shape import Dim, Shape, check_size
+from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape, check_size
 from dualflow.ops.record import holds_tensors
 from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 from dualflow.sizes.symbolic_sizes import SymInt
@@ -278,6 +278,20 @@ def dtype_of(x: Any) -> DType:
     if isinstance(x, _LISTS) and holds_tensors(x):
         return functools.reduce(promote, [dtype_of(row) for row in x if holds_tensors([row])])
     return as_dtype(as_array(x).dtype)
+
+
+def python_shape(x: Any) -> Shape:
+    """The shape of ``x`` as Python code reads it: where a trace has guarded sizes, these are numbers.
+
+    For functions whose result has another rank or structure for other sizes: a comparison of such a size is a
+    guard of the trace.
+    """
+    shape = shape_of(x)
+    if shape is UNKNOWN_RANK or shape.is_static or not isinstance(x, AbstractTensor):
+        return shape
+    tensor: Any = x  # the method is that of its class
+    read: Shape = tensor.python_shape()
+    return read
 
 
 def shape_of(x: Any) -> Shape:

@@ -23,7 +23,7 @@ from dualflow.ops.arrangement import swapped_matrix_axes, transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
-from dualflow.ops.static import shape_of
+from dualflow.ops.static import python_shape, shape_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import ShapeLike, TensorLike
@@ -79,6 +79,14 @@ def _broadcast(x: Any, y: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _never_equal(x: Any, y: Any) -> bool:
+    """Whether symbolic tensors have sizes in the traced call that do not broadcast; a guard of the trace."""
+    if not isinstance(y, AbstractTensor) or None not in (*x.shape, *y.shape):
+        return False
+    pairs = zip(reversed(python_shape(x)), reversed(python_shape(y)), strict=False)
+    return any(None not in (m, n) and m != n and m != 1 and n != 1 for m, n in pairs)
 
 
 class Operators:
@@ -324,7 +332,10 @@ class Operators:
         if other is None or (isinstance(other, str) and not self.dtype.is_string):
             return False
         try:
-            return dispatch.current().binary(comparison.equal.op, self, other)
+            engine = dispatch.current()
+            if not engine.eager and _never_equal(self, other):
+                return engine.constant(np.array(False))
+            return engine.binary(comparison.equal.op, self, other)
         except InvalidArgumentError as error:
             if _broadcast(self, other):
                 hide_frames(error)
@@ -335,7 +346,10 @@ class Operators:
         if other is None or (isinstance(other, str) and not self.dtype.is_string):
             return True
         try:
-            return dispatch.current().binary(comparison.not_equal.op, self, other)
+            engine = dispatch.current()
+            if not engine.eager and _never_equal(self, other):
+                return engine.constant(np.array(True))
+            return engine.binary(comparison.not_equal.op, self, other)
         except InvalidArgumentError as error:
             if _broadcast(self, other):
                 hide_frames(error)

@@ -21,6 +21,7 @@ from dualflow.graph.ir import Value
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.static import python_shape
 
 _NUMBERS: Final = (bool, int, float, complex)
 _VALUES: Final = (AbstractTensor, AbstractVariable, *_NUMBERS, str, bytes, np.generic, np.ndarray)
@@ -48,12 +49,12 @@ def truth(x: Any, what: str) -> Any:
     Raises:
         InvalidArgumentError: an input has a size other than 1.
     """
-    if isinstance(x, AbstractTensor) and x.shape and all(size in (1, None) for size in x.shape):
+    if isinstance(x, AbstractTensor) and x.shape and all(n is None or n == 1 for n in python_shape(x)):
         x = reshape(x, [])  # as TensorFlow; a dynamic size is checked at run time
     if isinstance(x, AbstractTensor) and x.shape:
         raise InvalidArgumentError(
-            f"The condition of {what} has shape {x.shape}, but must be a scalar; use df.reduce_all or "
-            f"df.reduce_any.{here()}"
+            f"The condition of {what} has shape {python_shape(x)}, but must be a scalar; use "
+            f"df.reduce_all or df.reduce_any.{here()}"
         )
     if not isinstance(x, AbstractTensor):
         return convert_to_tensor(bool(x))

@@ -19,7 +19,8 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
+from dualflow.ops.static import python_shape
+from dualflow.ops.tensor_sizes import axis_size, axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -129,17 +130,17 @@ def vectorized_map(
 def _with_equal_first_sizes(elems: object) -> object:
     """The tensors, of which those with a first size of 1 are broadcast to the first size of the others."""
     leaves, structure = flatten(elems)
-    tensors = [convert_to_tensor(x) for x in leaves]
-    sizes = [x.shape[0] if len(x.shape) else None for x in tensors]
-    count = max([size for size in sizes if size is not None], default=1)
-    if count == 1 or 1 not in sizes:
+    if len(leaves) < 2:
         return elems
+    tensors = [convert_to_tensor(x) for x in leaves]
+    is_one = [len(x.shape) > 0 and (n := python_shape(x)[0]) is not None and n == 1 for x in tensors]
+    longer = [x for x, one in zip(tensors, is_one, strict=True) if not one and len(x.shape)]
+    if not longer or not any(is_one):
+        return elems
+    count = axis_size(longer[0], 0)
+    pairs = zip(tensors, is_one, strict=True)
     return unflatten(
-        structure,
-        [
-            broadcast_to(x, [count, *axis_sizes(x)[1:]]) if size == 1 else x
-            for x, size in zip(tensors, sizes, strict=True)
-        ],
+        structure, [broadcast_to(x, [count, *axis_sizes(x)[1:]]) if one else x for x, one in pairs]
     )
 
 

@@ -13,7 +13,7 @@ from dualflow.graph.control_ops import run_cond
 from dualflow.graph.control_spec import CondSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
-from dualflow.ops.shapes import ensure_shape
+from dualflow.ops.shapes import with_shape
 
 
 def cond_vjp(
@@ -53,7 +53,7 @@ def _vjp_graph(
             tape.watch(sources)
             results = replay(body, values)
         targets = [results[i] for i in float_outputs]
-        shaped = [ensure_shape(g, x.shape) for g, x in zip(flows, targets, strict=True)]
+        shaped = [with_shape(g, x.shape) for g, x in zip(flows, targets, strict=True)]
         return apply_vjp(tape, targets, shaped, sources)
 
     specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]

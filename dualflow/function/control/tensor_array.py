@@ -33,7 +33,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros, zeros_like
 from dualflow.ops.joining import concat, split, stack, unstack
 from dualflow.ops.scattering import tensor_scatter_nd_update
-from dualflow.ops.shapes import ensure_shape
+from dualflow.ops.shapes import with_shape
 from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import sizes_of
@@ -412,11 +412,11 @@ class TensorArray:
     def _sized(self, value: Any) -> Any:
         """``value``, with a check at run time that its dynamic sizes are those of the elements."""
         shape = self.element_shape
-        if shape is None or not self._kind.alike or value.shape.is_static:
+        if shape is None or value.shape.is_static or not (self._kind.alike or shape.is_static):
             return value
         if not value.shape.is_compatible_with(shape):
             return value
-        return ensure_shape(value, shape)
+        return with_shape(value, shape)
 
     def _accepting(self, value: Any) -> _Kind:
         """The kind of the array after a write of ``value``; raises if its dtype or shape differs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from dualflow.core.api_dispatch import COMPARING_ASSERTIONS, by_rule
 from dualflow.core.composite_rules import CompositeError
-from dualflow.core.dtypes import finfo, int64
+from dualflow.core.dtypes import finfo, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.slot import Slot
 from dualflow.core.tracebacks import entry
@@ -24,6 +25,7 @@ from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import argmax, reduce_all, reduce_any
 from dualflow.ops.statistics import count_nonzero
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -341,15 +343,17 @@ def _require_all(holds: Any, shown: Sequence[Any], start: str) -> Any:
     def first_failure() -> list[Any]:
         fails, *flat = [reshape(x, [-1]) for x in (~holds, *shown)]
         first = argmax(fails)
-        return [count_nonzero(fails), first, *[gather(x, first) for x in flat]]
+        return [count_nonzero(fails), sizes_of(holds), first, *[gather(x, first) for x in flat]]
 
     def no_failure() -> list[Any]:
-        return [zeros([], dtype) for dtype in (int64, int64, *[x.dtype for x in shown])]
+        rank = len(holds.shape)
+        specs = [((), int64), ((rank,), int32), ((), int64), *[((), x.dtype) for x in shown]]
+        return [zeros(shape, dtype) for shape, dtype in specs]
 
-    def failed(failures: Any, position: Any, *values: Any) -> InvalidArgumentError:
-        size = holds.shape.num_elements()
-        index = (int(position),) if size is None else np.unravel_index(int(position), holds.shape)
-        return _failure(start, int(failures), size, [(index, [x.numpy() for x in values])])
+    def failed(failures: Any, sizes: Any, position: Any, *values: Any) -> InvalidArgumentError:
+        shape = tuple(sizes.numpy().tolist())
+        index = np.unravel_index(int(position), shape)
+        return _failure(start, int(failures), math.prod(shape), [(index, [x.numpy() for x in values])])
 
     all_hold = reduce_all(holds)
     # tensors of dynamic size may have no elements, among which there is no position
@@ -358,13 +362,13 @@ def _require_all(holds: Any, shown: Sequence[Any], start: str) -> Any:
 
 
 def _failure(
-    start: str, failures: int, size: int | None, examples: Sequence[tuple[Any, list[Any]]]
+    start: str, failures: int, size: int, examples: Sequence[tuple[Any, list[Any]]]
 ) -> InvalidArgumentError:
     """The error for the number of failures, with examples: pairs of an index and the values there."""
     shown = [", ".join(f"{n} = {v!s}" for n, v in zip("xy", values, strict=False)) for _, values in examples]
     if examples and not len(examples[0][0]):
         return InvalidArgumentError(f"{start} did not hold: {shown[0]}")
-    elements = f"{failures} elements" if size is None else f"{failures} of {size} elements"
+    elements = f"{failures} of {size} elements"
     lines = [
         f"\n    {[int(i) for i in index]}: {text}" for (index, _), text in zip(examples, shown, strict=True)
     ]

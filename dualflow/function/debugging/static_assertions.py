@@ -14,7 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.tracebacks import entry
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.static import dtype_of, ints, shape_of, static_int
+from dualflow.ops.static import dtype_of, ints, python_shape, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
@@ -191,14 +191,17 @@ def assert_shapes(
     dualflow.core.errors.InvalidArgumentError: Axis 0 of a tensor of shape (4,) should have size 5, as ...
     """
     pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
-    bound: dict[Any, tuple[int, str]] = {}
+    bound: dict[Any, tuple[int, Sequence[Any] | None]] = {}
     for tensor, pattern in pairs:
         if pattern is not None and shape_of(tensor) is not UNKNOWN_RANK:
-            _check_shape(shape_of(tensor), pattern, bound, message)
+            _check_shape(python_shape(tensor), pattern, bound, message)
 
 
 def _check_shape(
-    shape: Sequence[Any], pattern: Any, bound: dict[Any, tuple[int, str]], message: str | None
+    shape: Sequence[Any],
+    pattern: Any,
+    bound: dict[Any, tuple[int, Sequence[Any] | None]],
+    message: str | None,
 ) -> None:
     """Match a shape with a pattern; ``bound`` has the values of size variables, each with its source."""
     if not isinstance(pattern, Iterable):
@@ -222,9 +225,10 @@ def _check_shape(
         if size in _ANY_SIZE or shape[axis] is None:
             continue
         if not isinstance(size, str):
-            bound[size] = static_int(size, "a size"), "as specified"
-        expected, source = bound.setdefault(size, (shape[axis], f"as {size!r} has in {tuple(shape)}"))
+            bound[size] = static_int(size, "a size"), None
+        expected, other = bound.setdefault(size, (shape[axis], shape))
         if shape[axis] != expected:
+            source = "as specified" if other is None else f"as {size!r} has in {tuple(other)}"
             raise InvalidArgumentError(
                 f"{_start(message)}Axis {axis} of a tensor of shape {tuple(shape)} should have size "
                 f"{expected}, {source}."

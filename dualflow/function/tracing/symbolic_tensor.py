@@ -178,6 +178,11 @@ class SymbolicTensor(Tensor):
         shape, scope = self.spec.shape, self._tracer.size_scope
         return shape if scope is None or shape.is_static else scope.python_shape(self)
 
+    def python_shape(self) -> Shape:
+        """The shape for an op that decides by sizes as Python code does, while the trace is recorded."""
+        scope = self._tracer.size_scope
+        return self.spec.shape if scope is None or scope.closed else self.get_shape()
+
     @property
     def dtype(self) -> DType:  # type: ignore[override]  # as shape
         return self._value.spec.dtype

@@ -24,7 +24,7 @@ from dualflow.ops.joining import concat, split
 from dualflow.ops.op_kinds import Collective, CollectiveCall, Decompose, Opaque, SizeReader
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.repetition import pad
-from dualflow.ops.shapes import ensure_shape
+from dualflow.ops.shapes import with_shape
 from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _own_rows(g: Any, out: Any, x: Any, counts: Any, group: ReplicaGroup) -> Any
     """The cotangent of this worker's rows, of which each worker's ``g`` has a part."""
     begin = reduce_sum(counts[: group.rank])
     rows = sum_over(g, group)[begin : begin + counts[group.rank]]
-    return ensure_shape(rows, x.shape)
+    return with_shape(rows, x.shape)
 
 
 ALL_REDUCE: Final[Op] = register(

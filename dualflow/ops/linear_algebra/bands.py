@@ -20,7 +20,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.positions import iota
 from dualflow.ops.repetition import pad
 from dualflow.ops.selection import where
-from dualflow.ops.shapes import ensure_shape
+from dualflow.ops.shapes import with_shape
 from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import axis_size, axis_sizes
@@ -151,7 +151,7 @@ def _with_lines(x: Any, band: Band) -> Any:
         raise InvalidArgumentError(
             f"diagonals {low} to {high} need {count} rows, but the shape is {x.shape}."
         )
-    return ensure_shape(x, [*x.shape[:-2], count, x.shape[-1]]) if x.shape[-2] is None else x
+    return with_shape(x, [*x.shape[:-2], count, x.shape[-1]]) if x.shape[-2] is None else x
 
 
 def _sizes(length: Any, band: Band, num_rows: Any, num_columns: Any) -> tuple[Any, Any]:

@@ -130,7 +130,9 @@ def tridiagonal_matmul(
         )
     if None in (bands.shape[-1], right.shape[-2]):
         fits = equal(axis_size(bands, -1), axis_size(right, -2))
-        right = required(right, fits, "tridiagonal_matmul needs a right-hand side of as many rows as diagonals.")
+        right = required(
+            right, fits, "tridiagonal_matmul needs a right-hand side of as many rows as diagonals."
+        )
     above, main, below = (expand_dims(bands[..., i, :], -1) for i in (0, 1, 2))
     batch = [(0, 0)] * (max(len(bands.shape), len(right.shape)) - 2)
     from_above = pad(above[..., :-1, :] * right[..., 1:, :], [*batch, (0, 1), (0, 0)])

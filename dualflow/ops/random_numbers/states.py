@@ -14,7 +14,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.random_numbers.philox import LONG_PHILOX, PHILOX, few_words
-from dualflow.ops.shapes import ensure_shape
+from dualflow.ops.shapes import with_shape
 from dualflow.ops.static import static_value
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _check_seed(shape: tuple[int | None, ...], integers: bool, seed: Any) -> Non
 
 def _scrambled(seed: Any) -> DrawState:
     if tuple(seed.shape) == (None,):
-        seed = ensure_shape(seed, [2])
+        seed = with_shape(seed, [2])
     _check_seed(seed.shape, seed.dtype.is_integer, seed)
     words = cast(words_from(DrawState(seed[0], seed[1], constant(_SCRAMBLER, int64)), 4), uint64)
     pairs = joined(reshape(words, [2, 2]))

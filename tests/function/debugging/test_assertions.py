@@ -157,7 +157,9 @@ def test_tensors_of_dynamic_size_without_elements_satisfy_assertions() -> None:
         return df.size(x)
 
     assert [checked(df.ones(shape)).numpy() for shape in ([2, 1], [0, 3], [2, 0])] == [2, 0, 0]
-    with pytest.raises(InvalidArgumentError, match=r"x < y did not hold for 1 elements:\n    \[0\]: x = 1"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"x < y did not hold for 1 of 1 elements:\n    \[0, 0\]: x = 1"
+    ):
         checked(df.ones([1, 1]))
 
 
