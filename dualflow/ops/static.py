@@ -294,6 +294,14 @@ def python_shape(x: Any) -> Shape:
     return read
 
 
+def never_equal(x: Any, y: Any) -> bool:
+    """Whether symbolic tensors have sizes in the traced call that do not broadcast; a guard of the trace."""
+    if not isinstance(y, AbstractTensor) or None not in (*x.shape, *y.shape):
+        return False
+    pairs = zip(reversed(python_shape(x)), reversed(python_shape(y)), strict=False)
+    return any(None not in (m, n) and m != n and m != 1 and n != 1 for m, n in pairs)
+
+
 def shape_of(x: Any) -> Shape:
     """The shape of a tensor, variable, array, Python value, or list of such."""
     if CONVERSIONS:

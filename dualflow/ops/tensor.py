@@ -23,7 +23,7 @@ from dualflow.ops.arrangement import swapped_matrix_axes, transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
-from dualflow.ops.static import python_shape, shape_of
+from dualflow.ops.static import never_equal, shape_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import ShapeLike, TensorLike
@@ -79,14 +79,6 @@ def _broadcast(x: Any, y: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _never_equal(x: Any, y: Any) -> bool:
-    """Whether symbolic tensors have sizes in the traced call that do not broadcast; a guard of the trace."""
-    if not isinstance(y, AbstractTensor) or None not in (*x.shape, *y.shape):
-        return False
-    pairs = zip(reversed(python_shape(x)), reversed(python_shape(y)), strict=False)
-    return any(None not in (m, n) and m != n and m != 1 and n != 1 for m, n in pairs)
 
 
 class Operators:
@@ -333,7 +325,7 @@ class Operators:
             return False
         try:
             engine = dispatch.current()
-            if not engine.eager and _never_equal(self, other):
+            if not engine.eager and never_equal(self, other):
                 return engine.constant(np.array(False))
             return engine.binary(comparison.equal.op, self, other)
         except InvalidArgumentError as error:
@@ -347,7 +339,7 @@ class Operators:
             return True
         try:
             engine = dispatch.current()
-            if not engine.eager and _never_equal(self, other):
+            if not engine.eager and never_equal(self, other):
                 return engine.constant(np.array(True))
             return engine.binary(comparison.not_equal.op, self, other)
         except InvalidArgumentError as error:
