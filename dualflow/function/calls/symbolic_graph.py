@@ -65,13 +65,13 @@ def with_symbolic_sizes(
             Nodes that read them come after those that compute the output.
         call_sizes: the sizes of a call, which decide the comparisons that ops make of sizes; gets the guards.
 
-    Sizes of arguments that ops compare with equal numbers are these numbers.
+    Sizes of arguments that guards or ops compare with equal numbers are these numbers.
 
     Raises:
         UndecidedSize: no expression describes a size, or an op needs its number.
     """
     graph = merge_loops(graph)  # by their inputs, while these are those of the trace
-    fixed_sizes: dict[Axis, int] = {}
+    fixed_sizes = _fixed_sizes(guards, equal_axes)
     while True:
         inference = SizeInference(Tracer(graph.name, options=options), fixed_sizes=fixed_sizes)
         inference.most = _bound_of(guards, call_sizes)
@@ -92,6 +92,18 @@ def is_for_other_calls(sized: Graph, graph: Graph) -> bool:
     It has symbolic sizes, or numbers that its ops require of the dynamic sizes of arguments.
     """
     return has_symbolic_sizes(sized) or not all(v.spec.shape.is_static for v in graph.inputs)
+
+
+def _fixed_sizes(guards: SizeGuards, equal_axes: EqualAxes) -> dict[Axis, int]:
+    """The sizes of the axes of arguments that are a number in all calls for which ``guards`` hold."""
+    groups = {axis: group for group in equal_axes for axis in group}
+    fixed: dict[Axis, int] = {}
+    for guard in guards.guards:
+        variable = variable_of(guard.x)
+        if guard.equality and guard.outcome and variable is not None and type(guard.y) is int:
+            axis = guards.axes[variable]
+            fixed |= dict.fromkeys(groups.get(axis, (axis,)), guard.y)
+    return fixed
 
 
 def _recorded(

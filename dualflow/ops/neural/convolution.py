@@ -19,6 +19,7 @@ from dualflow.ops.neural.window_options import (
     channels_second,
     check_data_format,
     check_kind,
+    fix_window_sizes,
     geometry,
     has_channels_first,
     one_batch,
@@ -99,6 +100,7 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, channels_first: bool,
     if channels_first:
         x = channels_last(x)
     check_kind(x, "fciu", "a convolution")
+    fix_window_sizes(w, axes)
 
     correlation = DynamicCorrelation(
         axes,

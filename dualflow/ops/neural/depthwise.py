@@ -16,6 +16,7 @@ from dualflow.ops.neural.window_options import (
     channels_last,
     channels_second,
     check_data_format,
+    fix_window_sizes,
     geometry,
     per_axis,
 )
@@ -65,6 +66,7 @@ def depthwise_conv2d(
         per_axis(1 if dilations is None else dilations, 2, "dilations", channels_first),
     )
     x, w = MATMUL.prepare((input, filter), dispatch.current())
+    fix_window_sizes(w, 2)
     channels = x.shape[1 if channels_first else -1] if len(x.shape) > 1 else None
     if len(w.shape) != 4 or channels != w.shape[2]:
         raise InvalidArgumentError(

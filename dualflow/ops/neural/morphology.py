@@ -9,7 +9,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import add, negative
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.contraction import MATMUL
-from dualflow.ops.neural.window_options import check_data_format, check_kind, geometry
+from dualflow.ops.neural.window_options import check_data_format, check_kind, fix_window_sizes, geometry
 from dualflow.ops.neural.window_reductions import inside, lowest
 from dualflow.ops.neural.windows import windows
 from dualflow.ops.reduction import reduce_first_max
@@ -63,6 +63,7 @@ def dilation2d(
             "channels) "
             "and (batch, height, width, channels), with known sizes."
         )
+    fix_window_sizes(f, 2)
     layout = geometry(x.shape, f.shape[:2], strides, padding, dilations)
     values = add(windows(x, layout), f)
     conditions = inside(layout, x.shape[1:-1])

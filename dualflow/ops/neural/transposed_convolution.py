@@ -15,6 +15,7 @@ from dualflow.ops.neural.window_options import (
     channels_second,
     check_data_format,
     check_kind,
+    fix_window_sizes,
     geometry,
     has_channels_first,
 )
@@ -79,6 +80,7 @@ def _conv_transpose(
             f"channels), not shapes {x.shape} and {w.shape}."
         )
     check_kind(x, "fciu", "a transposed convolution")
+    fix_window_sizes(w, axes)
     x = channels_last(x) if channels_first else x
     target = _output_shape(output_shape, x, w, channels_first)
     layout = geometry(target, w.shape[:-2], strides, padding, dilations, channels_first)

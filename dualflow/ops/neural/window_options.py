@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.neural.windows import Geometry, Padding, Sizes
 from dualflow.ops.static import ints, require_static_sizes, static_value
+from dualflow.sizes.abstract_size import AbstractSize
 
 
 def per_axis(value: Any, axes: int, what: str, channels_first: bool = False) -> Sizes:
@@ -74,6 +76,18 @@ def _same_padding(length: int | None, window: int, stride: int, dilation: int) -
     else:
         total = max(0, (-(-length // stride) - 1) * stride + reach - length)
     return total // 2, total - total // 2
+
+
+def fix_window_sizes(filters: Any, axes: int) -> None:
+    """Add guards for the sizes of windows in a trace of automatic sizes: its program has them as numbers.
+
+    The first ``axes`` axes of ``filters`` are those of a window. Programs with filters of static size are
+    several times faster, and few functions get filters of many sizes.
+    """
+    for size in filters.get_shape()[:axes]:
+        is_automatic = isinstance(size, AbstractSize)
+        if is_automatic:
+            operator.index(size)
 
 
 def has_channels_first(data_format: str | None, rank: int) -> bool:

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.function.calls.size_decisions import CallSizes
+from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
+from dualflow.graph.options import CompileOptions
+from dualflow.sizes.symbolic_sizes import SymInt
 
 RANDOM = np.random.default_rng(3)
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -45,6 +49,28 @@ def test_a_filter_of_run_time_size_gives_what_a_known_one_gives(name: str, of: A
             for actual, desired in zip(df.nest.flatten(compiled(x, w)), expected, strict=True):
                 np.testing.assert_allclose(actual, desired, rtol=2e-4, atol=2e-5)
     assert traced.experimental_get_tracing_count() == 1
+
+
+FILTERED: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...]]] = {
+    "convolution": (lambda x, w: df.nn.conv2d(x, w, 1, "SAME"), (3, 2, 4)),
+    "depthwise": (lambda x, w: df.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME"), (3, 2, 1)),
+    "transposed": (lambda x, w: df.nn.conv2d_transpose(x, w, [x.shape[0], 12, 12, 3], 2), (3, 3, 2)),
+    "dilation": (lambda x, w: df.nn.dilation2d(x, w, 1, "SAME", "NHWC", 1), (3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", FILTERED)
+def test_programs_of_automatic_sizes_have_windows_of_static_size(name: str):
+    function, shape = FILTERED[name]
+    f = df.function(function)
+    for batch, height in ((2, 3), (4, 5), (6, 5), (6, 2), (7, 5), (5, 5)):
+        x, w = drawn(batch, 6, 6, 2), drawn(height, *shape)
+        np.testing.assert_allclose(f(x, w), function(x, w), rtol=1e-4, atol=1e-5)
+    assert "w.shape[0] == 5" in f.explain()
+    trace = next(c for c in f.concrete_functions if c.guards.guards)
+    call_sizes = CallSizes({(0, 0): 7, (1, 0): 5})
+    sized = with_symbolic_sizes(trace.graph, CompileOptions(), guards=trace.guards, call_sizes=call_sizes)
+    assert [type(v.spec.shape[0]) for v in sized.inputs] == [SymInt, int]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
