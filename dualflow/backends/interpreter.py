@@ -33,7 +33,7 @@ from dualflow.graph.step_recorder import StepRecorder
 from dualflow.graph.string_graphs import REASON, holds_strings, with_strings
 from dualflow.graph.symbolic_evaluation import evaluated_with
 from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
-from dualflow.ops.op_kinds import Cond, Loop
+from dualflow.ops.op_kinds import CONTROL, Loop
 
 Array = np.ndarray[Any, Any]
 
@@ -138,7 +138,7 @@ def step_timer(compiled: Interpreted) -> StepTimer:
         recorder = StepRecorder()
 
         def run(node: Node, inputs: Sequence[Array]) -> Sequence[Array]:
-            is_control = isinstance(node.op.kind, Cond | Loop)
+            is_control = isinstance(node.op.kind, CONTROL)
             with recorder.step(node, TimedKind.CONTROL if is_control else TimedKind.HOST, node):
                 if is_control:
                     return run_node(node, inputs)

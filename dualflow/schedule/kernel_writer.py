@@ -26,7 +26,7 @@ from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
-from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
+from dualflow.ops.op_kinds import CONTROL, Cond, Gather, Literal, Loop, Reduce, View
 from dualflow.schedule.blocking import accumulates_rounding_error, block_sizes
 from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
 from dualflow.schedule.kernel_statements import (
@@ -314,7 +314,7 @@ class KernelWriter:
         kind = step.node.op.kind
         if isinstance(kind, Reduce):
             yield Compute(self._bind(value), reduction_of(step.node).single, operands, (), step.node)
-        elif isinstance(kind, Cond | Loop):
+        elif isinstance(kind, CONTROL):
             yield from self._scalars(step.node, operands, self.env)
         else:
             yield Compute(self._bind(value), function_of(step.node), operands, step.axis_loops, step.node)

@@ -7,7 +7,7 @@ from typing import Final
 from dualflow.function.errors import NotNativeError
 from dualflow.graph.compiled import Compiled, PartKind
 from dualflow.graph.ir import Node
-from dualflow.ops.op_kinds import Cond, Loop, Opaque
+from dualflow.ops.op_kinds import CONTROL, Opaque
 from dualflow.ops.record import Effect
 
 _BY_EFFECT: Final = {
@@ -40,7 +40,7 @@ def _remedy(node: Node) -> str:
     """The advice for an op without native code."""
     if node.effect in _BY_EFFECT:
         return _BY_EFFECT[node.effect]
-    if isinstance(node.op.kind, Cond | Loop):
+    if isinstance(node.op.kind, CONTROL):
         return "let it work on scalars only, use df.where, or loop in Python around the function"
     dtypes = {v.spec.dtype.name for v in (*node.inputs, *node.outputs)}
     if "string" in dtypes:

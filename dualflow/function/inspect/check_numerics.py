@@ -23,7 +23,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node, Origin
 from dualflow.graph.origin import caller
-from dualflow.ops.op_kinds import Cond, Loop
+from dualflow.ops.op_kinds import CONTROL
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
@@ -80,7 +80,7 @@ class CheckingEngine(DelegatingEngine):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
-        if isinstance(op.kind, Cond | Loop):  # their kernels evaluate bodies, whose ops are checked
+        if isinstance(op.kind, CONTROL):  # their kernels evaluate bodies, whose ops are checked
             with observed(_checked_node):
                 result = tuple([wrap(np.asarray(a)) for a in op.kernel(*arrays, **attrs)])
         else:

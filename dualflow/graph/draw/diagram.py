@@ -18,7 +18,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.origin import origins_of
 from dualflow.graph.printer import attributes, lines_of, value_names
 from dualflow.ops.conversion import identity
-from dualflow.ops.op_kinds import Cond, Literal, Loop
+from dualflow.ops.op_kinds import CONTROL, Cond, Literal, Loop
 from dualflow.ops.record import Effect
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class _Drawing:
             f"{name}: {v.spec}" if v in self._used else ""
             for name, v in zip(names, node.outputs, strict=True)
         ]
-        control = isinstance(node.op.kind, Cond | Loop)
+        control = isinstance(node.op.kind, CONTROL)
         kind: Kind = "control" if control else "kernel" if node.bodies else "op"
         panels = [
             (name, self._body(node, body, number))

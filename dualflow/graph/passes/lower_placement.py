@@ -15,11 +15,11 @@ from dualflow.core.records import replace
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.rewrite import Expansion, expand, replaced_by
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
-from dualflow.ops.op_kinds import Check, Cond, Decompose, Literal, Loop, Opaque, SizeVector
+from dualflow.ops.op_kinds import CONTROL, Check, Decompose, Literal, Opaque, SizeVector
 from dualflow.ops.record import Effect, Op
 
 _REASON: Final = "it is in a block of df.device('/CPU:0')"
-_WITHOUT_PLACE: Final = (Literal, Cond, Loop, Check, Decompose, SizeVector)
+_WITHOUT_PLACE: Final = (*CONTROL, Literal, Check, Decompose, SizeVector)
 """The kinds of ops that compute no elements."""
 
 

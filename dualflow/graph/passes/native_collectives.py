@@ -17,7 +17,7 @@ from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.scalars import bodies
-from dualflow.ops.op_kinds import CollectiveCall, Cond, Loop, Opaque
+from dualflow.ops.op_kinds import CONTROL, CollectiveCall, Cond, Loop, Opaque
 from dualflow.ops.record import Effect
 
 
@@ -52,7 +52,7 @@ def _with_native(graph: Graph, *, all_native: bool, followed: bool) -> Graph:
             if all_native or not followed:
                 collectives[node] = collective._replace(precedes_failure=followed)
             continue
-        if node.effect is Effect.COLLECTIVE and isinstance(node.op.kind, Cond | Loop):
+        if node.effect is Effect.COLLECTIVE and isinstance(node.op.kind, CONTROL):
             (spec,) = node.attrs.values()
             change = partial(
                 _with_native, all_native=all_native, followed=followed or isinstance(node.op.kind, Loop)
