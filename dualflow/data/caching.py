@@ -46,12 +46,11 @@ class MemoryCacheIterator(ReplayedIterator):
     """Iterates over the cached elements; until they are cached, over the source, caching its elements."""
 
     def __init__(self, stage: CacheStage) -> None:
-        super().__init__(stage.source.start())
+        super().__init__(stage)
         self._memory = stage.memory
         cached = self._memory.run
         if cached is not None:
             self._first_state = cached.first_state
-        self.restart()
 
     def restart(self) -> None:
         self._items: list[Item] = []
@@ -83,11 +82,11 @@ class FileCacheIterator(ReplayedIterator):
     After an error in writing, it still returns the elements.
     """
 
+    _stage: CacheStage
+
     def __init__(self, stage: CacheStage) -> None:
-        super().__init__(stage.source.start())
-        self._stage = stage
         self._writer: ElementWriter | None = None
-        self.restart()
+        super().__init__(stage)
 
     def restart(self) -> None:
         self._drop()

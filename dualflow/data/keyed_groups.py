@@ -53,11 +53,11 @@ class GroupByWindowIterator(ReplayedIterator):
     The dataset of one group is read to its end before the source is read further.
     """
 
+    _stage: GroupByWindowStage
+
     def __init__(self, stage: GroupByWindowStage) -> None:
-        super().__init__(stage.source.start())
-        self._stage = stage
         self._reduced: StageIterator | None = None
-        self.restart()
+        super().__init__(stage)
 
     def restart(self) -> None:
         self._close_reduced()
@@ -126,10 +126,6 @@ class UniqueStage(UnaryStage):
 class UniqueIterator(ReplayedIterator):
     """Iterates over elements that differ from all earlier ones."""
 
-    def __init__(self, stage: UniqueStage) -> None:
-        super().__init__(stage.source.start())
-        self.restart()
-
     def restart(self) -> None:
         self._keys: set[tuple[Any, ...]] = set()
 
@@ -174,10 +170,7 @@ class RebatchStage(UnaryStage):
 class RebatchIterator(ReplayedIterator):
     """Buffers the rows of batches until a new batch is full."""
 
-    def __init__(self, stage: RebatchStage) -> None:
-        super().__init__(stage.source.start())
-        self._stage = stage
-        self.restart()
+    _stage: RebatchStage
 
     def restart(self) -> None:
         self._buffer: list[Item] = []

@@ -204,10 +204,7 @@ class ScanStage(UnaryStage):
 class ScanIterator(ReplayedIterator):
     """Iterates with a state, which is recomputed when a saved position is restored."""
 
-    def __init__(self, stage: ScanStage) -> None:
-        super().__init__(stage.source.start())
-        self._stage = stage
-        self.restart()
+    _stage: ScanStage
 
     def restart(self) -> None:
         self._state = self._stage.first

@@ -42,14 +42,16 @@ class ShuffleIterator(ReplayedIterator):
     After the source's end, the elements in the buffer come in one random order.
     """
 
+    _stage: ShuffleStage
+
     def __init__(self, stage: ShuffleStage) -> None:
-        super().__init__(stage.source.start())
-        self._stage = stage
         self._size = stage.size
-        self._epoch = stage.epochs.begin() if stage.reshuffle else 0
-        self.restart()
+        self._epoch: int | None = None
+        super().__init__(stage)
 
     def restart(self) -> None:
+        if self._epoch is None:  # the epochs of sources begin first
+            self._epoch = self._stage.epochs.begin() if self._stage.reshuffle else 0
         random = imported("numpy.random")
         self._bits = random.Philox(random.SeedSequence([*self._stage.epochs.seeds, self._epoch]))
         self._positions: list[int] = []

@@ -175,16 +175,17 @@ class StatelessIterator(StageIterator):
 class ReplayedIterator(StageIterator):
     """An iterator that buffers elements: to restore a state it recomputes all elements from the beginning.
 
-    Args:
-        upstream: the source's iterator, at its beginning.
+    A subclass sets what :meth:`restart` reads before it calls this constructor.
     """
 
-    def __init__(self, upstream: StageIterator) -> None:
-        self._upstream = upstream
-        self.upstreams = (upstream,)
-        self._first_state: State = upstream.get_state()
+    def __init__(self, stage: UnaryStage) -> None:
+        self._stage = stage
+        self._upstream = stage.source.start()
+        self.upstreams = (self._upstream,)
+        self._first_state: State = self._upstream.get_state()
         self._count = 0
         self._errors = 0
+        self.restart()
 
     def next(self, count: int) -> Sequence[Any]:
         try:

@@ -115,10 +115,7 @@ class FileShardIterator(ReplayedIterator):
     the same for all workers, so a checkpoint that one of them writes serves all.
     """
 
-    def __init__(self, stage: FileShardStage) -> None:
-        super().__init__(stage.source.start())
-        self._stage = stage
-        self.restart()
+    _stage: FileShardStage
 
     def restart(self) -> None:
         self._pending: list[Item] = []
