@@ -11,3 +11,9 @@ _KERAS_BACKEND: Final = os.path.join(os.path.dirname(FOLDER), f"keras_{os.path.b
 
 OWN_FILES: Final = (os.path.join(FOLDER, ""), os.path.join(_KERAS_BACKEND, ""))
 """What the paths of the files of dualflow, and of its Keras backend, begin with."""
+
+
+def own_text(*path: str) -> str:
+    """The text of a file of dualflow, by its path in :data:`FOLDER`."""
+    with open(os.path.join(FOLDER, *path), encoding="utf-8") as file:
+        return file.read()

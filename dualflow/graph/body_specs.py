@@ -9,7 +9,7 @@ from dualflow.core.dtypes import bool_
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_ops import COND, LOOP
-from dualflow.graph.control_spec import CondSpec, LoopSpec, new_derivation
+from dualflow.graph.control_spec import CondSpec, LoopSpec, new_derivation, row_spec
 from dualflow.graph.graph_gradient import GraphGradient
 from dualflow.graph.ir import Graph, Value
 from dualflow.ops.custom_vjp import CUSTOM
@@ -112,7 +112,7 @@ def _check_loop(spec: LoopSpec, inputs: Sequence[TensorSpec]) -> None:
         raise InvalidArgumentError(f"a loop of {spec.end} carried and scanned values has {len(inputs)}")
     if any(not x.shape for x in scanned):
         raise InvalidArgumentError("a loop scans a tensor without axes")
-    rows = [TensorSpec.of(type(x.shape)(x.shape[1:]), x.dtype) for x in scanned]
+    rows = list(map(row_spec, scanned))
     if spec.condition is None and spec.length is None and not scanned:
         raise InvalidArgumentError("a loop has neither a condition, nor a length, nor rows to scan")
     _check_inputs("body", spec.body, [*carried, *rows, *invariants])

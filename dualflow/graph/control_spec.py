@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from dualflow.core.records import dataclass, field, replace
+from dualflow.core.shape import Shape
+from dualflow.core.spec import HasSpec, TensorSpec
 from dualflow.graph.ir import BodySpec, Graph, Node, Value
 from dualflow.ops.record import Effect
 
@@ -148,6 +150,11 @@ class LoopSpec(BodySpec):
     def has_outputs_of(self, other: LoopSpec) -> bool:
         """Whether the first outputs of this loop are those of ``other``, for the same inputs."""
         return self.derivation[: len(other.derivation)] == other.derivation
+
+
+def row_spec(stack: HasSpec) -> TensorSpec:
+    """The spec of what an iteration reads of a scanned input, or adds to a stacked output."""
+    return TensorSpec.of(Shape(tuple(stack.shape)[1:]), stack.dtype)
 
 
 def branches_of(cond: Node) -> tuple[Graph, ...]:

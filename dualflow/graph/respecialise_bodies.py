@@ -7,9 +7,8 @@ from typing import Any
 
 from dualflow.core.errors import DualflowError
 from dualflow.core.records import replace
-from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
+from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of, row_spec
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
@@ -58,7 +57,7 @@ def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
     carried, scanned, invariants = loop.parts(specs)
     if loop.scanned and loop.length is None:
         loop = replace(loop, length=scanned[0].shape[0])
-    rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in scanned]
+    rows = list(map(row_spec, scanned))
     while True:
         new = _with_inputs(loop, [*carried, *rows, *invariants])
         next_carried = [

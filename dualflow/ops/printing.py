@@ -28,7 +28,7 @@ def _print(
     *arrays: Array, texts: tuple[str, ...], stream: Any, edge: int, bare: tuple[int, ...] = ()
 ) -> tuple[()]:
     shown = [
-        _text(a.item()) if i in bare and not a.ndim else _printable(a, edge) for i, a in enumerate(arrays)
+        as_text(a.item()) if i in bare and not a.ndim else _printable(a, edge) for i, a in enumerate(arrays)
     ]
     _write(stream, texts[0] + "".join(s + t for s, t in zip(shown, texts[1:], strict=True)))
     return ()
@@ -188,14 +188,14 @@ def _complex(x: Any) -> str:
     return f"({_float(x.real)},{_float(x.imag)})"
 
 
-def _text(x: bytes) -> str:
+def as_text(x: bytes) -> str:
     """A string as text; each byte that is not UTF-8 becomes U+FFFD."""
     return x.decode("utf-8", "replace")
 
 
 def _printable(array: Array, edge: int) -> str:
     shown = format_array(array, edge)
-    return _text(shown.encode("utf-8", "surrogateescape")) if array.dtype.kind == "O" else shown
+    return as_text(shown.encode("utf-8", "surrogateescape")) if array.dtype.kind == "O" else shown
 
 
 def _quoted(x: bytes) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import math
-import os
 import re
 from typing import Any, Final
 
 from dualflow.backends.c.export import ExportedProgram
 from dualflow.backends.c.parameters import CParameter
 from dualflow.backends.c.source_lines import MARK
+from dualflow.core.own_files import own_text
 
-_FOLDER: Final = os.path.join(os.path.dirname(__file__), "web")
+_FOLDER: Final = ("backends", "c", "web")
 _SIZE_FUNCTIONS: Final = {
     "quotient": "(x, y) => (y === 0 ? 0 : Math.floor(x / y))",
     "remainder": "(x, y) => (y === 0 ? 0 : x - y * Math.floor(x / y))",
@@ -51,7 +51,7 @@ def javascript_module(program: ExportedProgram) -> str:
             f"const DESCRIPTION = {json.dumps(description, indent=2)};",
             *functions,
             f"const outputShapes = ({', '.join(sizes)}) => {body};",
-            _resource("model.mjs"),
+            own_text(*_FOLDER, "model.mjs"),
         ]
     )
 
@@ -77,13 +77,13 @@ def page(program: ExportedProgram, module: bytes) -> str:
     pieces = {
         "MARK": f"{program.name}, {MARK}",
         "NAME": program.name,
-        "STYLE": _resource("page.css"),
+        "STYLE": own_text(*_FOLDER, "page.css"),
         "MODEL": javascript_module(program),
         "MODULE": base64.b64encode(module).decode(),
         "IMAGE": json.dumps(image_of(program)),
-        "PAGE": _resource("page.mjs"),
+        "PAGE": own_text(*_FOLDER, "page.mjs"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], own_text(*_FOLDER, "page.html"))
 
 
 def image_of(program: ExportedProgram) -> dict[str, Any] | None:
@@ -109,8 +109,3 @@ def image_of(program: ExportedProgram) -> dict[str, Any] | None:
         return None
     example = [1, *shape[1:]]
     return {"input": tensors[0].name, "output": tensors[1].name, "shape": example, "side": side}
-
-
-def _resource(name: str) -> str:
-    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-        return file.read()

@@ -18,14 +18,13 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, replace
-from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape, apply_vjp
 from dualflow.function.control import loop_checkpointing
 from dualflow.function.control.trace_bodies import traced, tracer_of
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.control_ops import LOOP, run_loop
-from dualflow.graph.control_spec import LoopSpec, loop_of
+from dualflow.graph.control_spec import LoopSpec, loop_of, row_spec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
@@ -364,7 +363,7 @@ def _backward_loop(
     specs = [
         *[loop.body.inputs[i].spec for i in active.carried],  # sizes that iterations change are dynamic
         *map(_spec, carry[carried:]),
-        *map(_row_spec, scanned),
+        *map(row_spec, scanned),
         *map(_spec, invariants),
     ]
     backward = LoopSpec(
@@ -375,7 +374,3 @@ def _backward_loop(
 
 def _spec(x: Any) -> TensorSpec:
     return TensorSpec.of(x.shape, x.dtype) if not isinstance(x, Value) else x.spec
-
-
-def _row_spec(x: Any) -> TensorSpec:
-    return TensorSpec.of(Shape(tuple(x.shape)[1:]), x.dtype)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import linecache
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from dualflow.core.own_files import own_text
 from dualflow.core.records import NamedTuple
 from dualflow.core.report_text import escaped
 from dualflow.function.calls.lazy_backends import machine
@@ -26,7 +26,7 @@ from dualflow.graph.draw.svg import svg_element
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import file_label, line_label
 
-_FOLDER: Final = os.path.join(os.path.dirname(__file__), "page")
+_FOLDER: Final = ("function", "inspect", "page")
 MAX_STEPS: Final = 3000
 """The number of steps that the page shows, over all timelines; it reports how many it leaves out."""
 MAX_PICTURE_BYTES: Final = 450_000
@@ -87,11 +87,11 @@ def page(comparisons: Sequence[Measurements]) -> str:
     }
     pieces = {
         "TITLE": escaped(", ".join(dict.fromkeys(c.name for c in comparisons))),
-        "STYLE": f"{style_sheet()}\n{_resource('page.css')}",
+        "STYLE": f"{style_sheet()}\n{own_text(*_FOLDER, 'page.css')}",
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
-        "SCRIPT": _resource("page.mjs"),
+        "SCRIPT": own_text(*_FOLDER, "page.mjs"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], own_text(*_FOLDER, "page.html"))
 
 
 def _described(comparisons: Sequence[Measurements]) -> Iterator[dict[str, Any]]:
@@ -246,8 +246,3 @@ def _from_first_kernel(text: str) -> str:
 def _shortened(listing: str, most: int) -> str:
     omitted = len(listing) - most
     return listing if omitted <= 0 else f"{listing[:most]}\n... and {omitted:,} more characters"
-
-
-def _resource(name: str) -> str:
-    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-        return file.read()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dualflow.core.shape import Shape
-from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_ops import LOOP
-from dualflow.graph.control_spec import LoopSpec, loop_of
+from dualflow.graph.control_spec import LoopSpec, loop_of, row_spec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, expand, replaced_by
 from dualflow.ops.op_kinds import Elementwise, Loop
@@ -31,8 +29,8 @@ def _looped(node: Node) -> Expansion | None:
         return None  # a row of one would broadcast with all of the other
     if len(set(map(_trip_count_key, stacks))) > 1:
         return None  # one of them may have a single row, which broadcasts too
-    rows = {v: Value(_row(v.spec)) for v in stacks} | {v: Value(v.spec) for v in static}
-    one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [_row(node.output.spec)], node.origin)
+    rows = {v: Value(row_spec(v.spec)) for v in stacks} | {v: Value(v.spec) for v in static}
+    one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [row_spec(node.output.spec)], node.origin)
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
     scanned, invariants = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
     loop = LoopSpec(body, carried=0, scanned=len(scanned), length=None)
@@ -59,7 +57,3 @@ def _trip_count_key(stack: Value) -> Hashable:
             break
         stack = node.inputs[loop.carried]
     return stack
-
-
-def _row(spec: TensorSpec) -> TensorSpec:
-    return TensorSpec.of(Shape(tuple(spec.shape)[1:]), spec.dtype)

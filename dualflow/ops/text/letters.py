@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dtypes import int32
+from dualflow.ops.printing import as_text
 from dualflow.ops.samples import Sample
 from dualflow.ops.text.mapping import WORDS, one_of, per_string
 
@@ -23,7 +24,7 @@ def starts(text: bytes) -> list[int]:
 def _case(text: bytes, upper: bool, unicode: bool) -> bytes:
     if not unicode:
         return text.upper() if upper else text.lower()
-    decoded = text.decode("utf-8", "replace")
+    decoded = as_text(text)
     return (decoded.upper() if upper else decoded.lower()).encode()
 
 

@@ -12,6 +12,7 @@ from dualflow.core.dtypes import bool_
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.string_arrays import string
+from dualflow.ops.printing import as_text
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.text.mapping import filled, of_strings, one_word, text_op
 from dualflow.ops.text.re2_syntax import in_pythons_syntax
@@ -29,7 +30,7 @@ def _compiled(pattern: bytes) -> re.Pattern[str]:
     try:
         return re.compile(in_pythons_syntax(pattern.decode("utf-8", "surrogateescape")))
     except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidArgumentError(f"Invalid pattern: {_shown(pattern)}, error: {error}") from None
+        raise InvalidArgumentError(f"Invalid pattern: {as_text(pattern)}, error: {error}") from None
 
 
 def _replaced(x: Array, pattern: Array, rewrite: Array, everywhere: bool) -> Array:
@@ -75,14 +76,10 @@ def _rewrite(rewrite: bytes) -> list[bytes | int]:
             pieces.append(int(escaped))
         else:
             raise InvalidArgumentError(
-                f"The rewrite {_shown(rewrite)} has {_shown(token[0])}; "
+                f"The rewrite {as_text(rewrite)} has {as_text(token[0])}; "
                 r"write \0 for the match, \1 for a group in parentheses, and \\ for a backslash."
             )
     return pieces
-
-
-def _shown(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
 
 
 def _fully_matched(x: Array, pattern: Array) -> Array:
