@@ -107,7 +107,7 @@ def _loop(
 
 def _check_loop(spec: LoopSpec, inputs: Sequence[TensorSpec]) -> None:
     """Raise unless the graphs of a loop fit its inputs."""
-    carried, scanned, invariants = spec.parts(inputs)
+    carried, scanned, invariants = spec.split_inputs(inputs)
     if len(carried) != spec.carried or len(scanned) != spec.scanned:
         raise InvalidArgumentError(f"a loop of {spec.end} carried and scanned values has {len(inputs)}")
     if any(not x.shape for x in scanned):
@@ -119,7 +119,7 @@ def _check_loop(spec: LoopSpec, inputs: Sequence[TensorSpec]) -> None:
     if len(spec.body.outputs) < spec.carried:
         raise InvalidArgumentError(f"the body of a loop returns fewer than its {spec.carried} carried values")
     for value, start in zip(spec.body.outputs, spec.body.inputs, strict=False):
-        if start in spec.body.inputs[: spec.carried] and not _fits(start.spec, value.spec):
+        if start in spec.split_inputs(spec.body.inputs).carried and not _fits(start.spec, value.spec):
             raise InvalidArgumentError(f"an iteration changes {start.spec} to {value.spec}")
     if spec.condition is not None:
         if scanned:

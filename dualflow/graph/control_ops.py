@@ -74,14 +74,16 @@ COND: Final = in_text(
 
 def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
     row_specs = [v.spec for v in loop.stacked]
-    carried = [v.spec for v in loop.body.inputs[: loop.carried]]  # iterations may change its dynamic sizes
+    carried = [
+        v.spec for v in loop.split_inputs(loop.body.inputs).carried
+    ]  # iterations may change its dynamic sizes
     return (*carried, *[TensorSpec.of(Shape((loop.iterations, *r.shape)), r.dtype) for r in row_specs])
 
 
 def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
     if loop.condition is not None:
         return _run_while(loop, loop.condition, arrays)
-    carried, scanned, invariants = loop.parts(arrays)
+    carried, scanned, invariants = loop.split_inputs(arrays)
     count = loop.length if loop.length is not None else len(scanned[0])
     stacks: list[Any] = [
         np.empty((count, *v.spec.shape), v.spec.dtype.dtype) if is_static(v.spec.shape) else [None] * count
@@ -89,15 +91,15 @@ def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
     ]
     for t in reversed(range(count)) if loop.reverse else range(count):
         results = evaluate(loop.body, [*carried, *[x[t, ...] for x in scanned], *invariants])
-        carried = results[: loop.carried]
-        for stack, row in zip(stacks, results[loop.carried :], strict=True):
+        carried, row_of_each = loop.split_results(results)
+        for stack, row in zip(stacks, row_of_each, strict=True):
             stack[t] = row
     rows = zip(loop.stacked, stacks, strict=True)
     return (*carried, *[_stacked(v.spec, stack) if type(stack) is list else stack for v, stack in rows])
 
 
 def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    carried, _, invariants = loop.parts(arrays)
+    carried, _, invariants = loop.split_inputs(arrays)
     rows: list[Sequence[Array]] = []
     iterations = 0
     try:
@@ -105,8 +107,8 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
             evaluate(condition, [*carried, *invariants])[0]
         ):
             results = evaluate(loop.body, [*carried, *invariants])
-            carried = results[: loop.carried]
-            rows.append(results[loop.carried :])
+            carried, row_of_each = loop.split_results(results)
+            rows.append(row_of_each)
             iterations += 1
         return (*carried, *[_stacked(v.spec, [row[i] for row in rows]) for i, v in enumerate(loop.stacked)])
     except MemoryError:

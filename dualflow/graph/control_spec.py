@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from dualflow.core.records import dataclass, field, replace
+from dualflow.core.records import NamedTuple, dataclass, field, replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import HasSpec, TensorSpec
 from dualflow.graph.ir import BodySpec, Graph, Node, Value
@@ -59,6 +59,21 @@ class CondSpec(BodySpec):
 def new_derivation() -> tuple[int, ...]:
     """A new id for a loop; loops derived from it by adding stacks extend the tuple."""
     return (next(_numbers),)
+
+
+class LoopInputs(NamedTuple, Generic[T]):
+    """The inputs of a loop, or of its body, where a row takes the place of each scanned input."""
+
+    carried: Sequence[T]
+    scanned: Sequence[T]
+    invariants: Sequence[T]
+
+
+class LoopResults(NamedTuple, Generic[T]):
+    """The outputs of a loop, or of its body, where a row takes the place of each stack."""
+
+    carried: Sequence[T]
+    stacked: Sequence[T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +134,13 @@ class LoopSpec(BodySpec):
         """The outputs of the body that are stacked."""
         return self.body.outputs[self.carried :]
 
-    def parts(self, inputs: Sequence[T]) -> tuple[Sequence[T], Sequence[T], Sequence[T]]:
-        """``inputs`` split into carried values, scanned inputs and invariants."""
-        return inputs[: self.carried], inputs[self.carried : self.end], inputs[self.end :]
+    def split_inputs(self, inputs: Sequence[T]) -> LoopInputs[T]:
+        """The inputs of the node or of its body by role."""
+        return LoopInputs(inputs[: self.carried], inputs[self.carried : self.end], inputs[self.end :])
+
+    def split_results(self, results: Sequence[T]) -> LoopResults[T]:
+        """The outputs of the node or of its body by role."""
+        return LoopResults(results[: self.carried], results[self.carried :])
 
     @property
     def bodies(self) -> tuple[tuple[str, Graph], ...]:

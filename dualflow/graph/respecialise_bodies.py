@@ -54,7 +54,7 @@ def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
 
     A size of a carried value that an iteration changes stays dynamic.
     """
-    carried, scanned, invariants = loop.parts(specs)
+    carried, scanned, invariants = loop.split_inputs(specs)
     if loop.scanned and loop.length is None:
         loop = replace(loop, length=scanned[0].shape[0])
     rows = list(map(row_spec, scanned))

@@ -134,7 +134,9 @@ def iterations(node: Node) -> int | None:
     loop = loop_of(node)
     if loop.condition is not None:
         return None
-    count = loop.length if loop.length is not None else node.inputs[loop.carried].spec.shape[0]
+    count = loop.length
+    if count is None:
+        count = loop.split_inputs(node.inputs).scanned[0].spec.shape[0]
     return count if type(count) is int else None
 
 

@@ -176,7 +176,7 @@ def test_a_loop_extends_itself_and_those_it_was_made_of():
 def test_the_inputs_of_a_loop_come_in_three_parts(traced):
     body = traced(lambda i, row, n: (i + n, row), [], [], [])
     spec = LoopSpec(body, 1, 1, None)
-    assert spec.parts("abc") == ("a", "b", "c")
+    assert spec.split_inputs("abc") == ("a", "b", "c")
     assert (spec.end, spec.stacked, spec.iterations) == (2, (body.outputs[1],), None)
     test = traced(lambda i, n: i < n, [], [])
     assert LoopSpec(traced(lambda i, n: i, [], []), 1, 0, 5, condition=test).iterations is None, "at most 5"

@@ -15,7 +15,7 @@ from dualflow.backends.onnx.writer import GraphWriter, Rules
 from dualflow.core.dtypes import bool_
 from dualflow.core.shape import SCALAR
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
+from dualflow.graph.control_spec import LoopResults, LoopSpec, branches_of, loop_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, is_argument_size
 from dualflow.ops.conversion import CAST
@@ -95,36 +95,36 @@ def _loop(w: GraphWriter, node: Node) -> list[Operand]:
 
 def _is_scan(loop: LoopSpec, node: Node) -> bool:
     """Whether the loop scans all rows and its states have static sizes, as ONNX's Scan requires."""
-    rows = node.inputs[loop.carried].spec.shape[0]
+    rows = loop.split_inputs(node.inputs).scanned[0].spec.shape[0]
     scans_all_rows = loop.length is None or loop.length == rows
-    return scans_all_rows and all(v.spec.shape.is_static for v in loop.body.inputs[: loop.carried])
+    return scans_all_rows and all(v.spec.shape.is_static for v in loop.split_inputs(loop.body.inputs).carried)
 
 
 def _scan(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
-    carried, scanned, invariants = loop.parts(w.operands(node))
+    carried, scanned, invariants = loop.split_inputs(w.operands(node))
 
-    def step(inner: GraphWriter, *operands: Operand) -> tuple[list[Operand], list[Operand]]:
-        results = _inlined(inner, loop.body, [*operands, *invariants], loop.carried)
-        return results[: loop.carried], results[loop.carried :]
+    def step(inner: GraphWriter, *operands: Operand) -> LoopResults[Operand]:
+        return loop.split_results(_inlined(inner, loop.body, [*operands, *invariants], loop.carried))
 
-    inputs = [v.spec for v in loop.body.inputs]
-    rows = list(zip(inputs[loop.carried : loop.end], scanned, strict=True))
+    inputs = loop.split_inputs([v.spec for v in loop.body.inputs])
+    rows = list(zip(inputs.scanned, scanned, strict=True))
     stacked = [v.spec for v in loop.stacked]
-    return scan_node(w, step, inputs[: loop.carried], carried, rows, stacked, reverse=loop.reverse)
+    return scan_node(w, step, inputs.carried, carried, rows, stacked, reverse=loop.reverse)
 
 
 def _write_loop(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
-    carried, _, invariants = loop.parts(w.operands(node))
+    carried, _, invariants = loop.split_inputs(w.operands(node))
     count = _trip_count(w, node, loop)
     keep_going = None
     if loop.condition is not None:
         keep_going = _condition(w, loop.condition, [*carried, *invariants])
-    specs = [v.spec for v in (*loop.body.inputs[: loop.carried], *loop.stacked)]
+    specs = [v.spec for v in (*loop.split_inputs(loop.body.inputs).carried, *loop.stacked)]
     body = _loop_body(w, node, loop, count)
     outputs = w.scope.add_node("Loop", [count, keep_going, *carried], [s.dtype for s in specs], body=body)
     if not loop.reverse:
         return outputs
-    return [*outputs[: loop.carried], *[_reversed(w, x) for x in outputs[loop.carried :]]]
+    results = loop.split_results(outputs)
+    return [*results.carried, *[_reversed(w, x) for x in results.stacked]]
 
 
 def _loop_body(w: GraphWriter, node: Node, loop: LoopSpec, count: Operand | None) -> onnx.GraphProto:
@@ -132,7 +132,7 @@ def _loop_body(w: GraphWriter, node: Node, loop: LoopSpec, count: Operand | None
 
     Its outputs are the next condition and states, and a row of each stacked result.
     """
-    carried, scanned, invariants = loop.parts(w.operands(node))
+    carried, scanned, invariants = loop.split_inputs(w.operands(node))
     inner = GraphWriter(w.rules, w)
     unique = w.scope.shared.unique
     iteration = Operand(unique("iteration"), INT64)
@@ -145,8 +145,10 @@ def _loop_body(w: GraphWriter, node: Node, loop: LoopSpec, count: Operand | None
     rows = [inner.scope.add("Gather", x, row_index, axis=0) for x in scanned]
     results = _inlined(inner, loop.body, [*states, *rows, *invariants], loop.carried)
     if loop.condition is not None:
-        keep_going_out = _condition(inner, loop.condition, [*results[: loop.carried], *invariants])
-    specs = [v.spec for v in loop.body.inputs[: loop.carried]]
+        keep_going_out = _condition(
+            inner, loop.condition, [*loop.split_results(results).carried, *invariants]
+        )
+    specs = [v.spec for v in loop.split_inputs(loop.body.inputs).carried]
     return body_graph(
         inner,
         [
@@ -171,7 +173,9 @@ def _trip_count(w: GraphWriter, node: Node, loop: LoopSpec) -> Operand | None:
         return w.sizes.scalar(loop.length)
     if not loop.scanned:
         return None
-    rows = w.scope.add("Shape", w.operand(node.inputs[loop.carried]), dtype=INT64, start=0, end=1)
+    rows = w.scope.add(
+        "Shape", w.operand(loop.split_inputs(node.inputs).scanned[0]), dtype=INT64, start=0, end=1
+    )
     return w.scope.add("Squeeze", rows, w.scope.ints(0))
 
 

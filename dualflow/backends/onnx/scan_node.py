@@ -13,7 +13,7 @@ from dualflow.backends.onnx.scope import Operand, live_nodes
 from dualflow.backends.onnx.writer import GraphWriter
 from dualflow.core.spec import TensorSpec
 
-Step = Callable[..., tuple[list[Operand], list[Operand]]]
+Step = Callable[..., tuple[Sequence[Operand], Sequence[Operand]]]
 """``step(writer, *states, *rows)`` writes the body; returns the new states, and the rows of the results."""
 
 

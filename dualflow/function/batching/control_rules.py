@@ -101,20 +101,20 @@ def batched_loop(
     """The outputs of a loop for the whole batch."""
     if loop.condition is not None:
         return _batched_while(loop, loop.condition, inputs, count, evaluate)
-    carry, scanned, invariants = loop.parts(inputs)
+    carry, scanned, invariants = loop.split_inputs(inputs)
     active = next((x.active for x in scanned if x.active is not None), None)
     others = [x.is_batched for x in (*scanned, *invariants)]
     carries_batched = batched_carries(loop.body, [x.is_batched or active is not None for x in carry], others)
-    stacks_batched = batched_outputs(loop.body, [*carries_batched, *others])[loop.carried :]
+    stacks_batched = loop.split_results(batched_outputs(loop.body, [*carries_batched, *others])).stacked
 
     def step(state: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
         carried = [BatchedValue(x, batched) for x, batched in zip(state, carries_batched, strict=True)]
         slices = [BatchedValue(x, whole.is_batched) for x, whole in zip(xs, scanned, strict=False)]
-        outputs = evaluate(loop.body, [*carried, *slices, *invariants])
-        new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
+        results = loop.split_results(evaluate(loop.body, [*carried, *slices, *invariants]))
+        new_state = _unwrapped(results.carried, carries_batched, count)
         if active is not None:
             new_state = [_select(xs[-1], new, old) for new, old in zip(new_state, state, strict=True)]
-        return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
+        return new_state, _unwrapped(results.stacked, stacks_batched, count)
 
     start = _unwrapped(carry, carries_batched, count)
     scan_inputs = [x.scan_input for x in scanned] + ([] if active is None else [active])
@@ -133,21 +133,21 @@ def batched_loop(
 def _batched_while(
     loop: LoopSpec, condition: Graph, inputs: Sequence[BatchedValue], count: int, evaluate: EvaluateBody
 ) -> list[BatchedValue]:
-    carry, _, invariants = loop.parts(inputs)
+    carry, _, invariants = loop.split_inputs(inputs)
     others = [x.is_batched for x in invariants]
     carries_batched = batched_carries(loop.body, [x.is_batched for x in carry], others)
     (condition_batched,) = batched_outputs(condition, [*carries_batched, *others])
     if condition_batched:
         return _masked_while(loop, condition, carry, invariants, count, evaluate)
-    stacks_batched = batched_outputs(loop.body, [*carries_batched, *others])[loop.carried :]
+    stacks_batched = loop.split_results(batched_outputs(loop.body, [*carries_batched, *others])).stacked
 
     def body_inputs(state: Sequence[Any]) -> list[BatchedValue]:
         return [*map(BatchedValue, state, carries_batched), *invariants]
 
     def step(state: list[Any]) -> tuple[list[Any], list[Any]]:
-        outputs = evaluate(loop.body, body_inputs(state))
-        new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
-        return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
+        results = loop.split_results(evaluate(loop.body, body_inputs(state)))
+        new_state = _unwrapped(results.carried, carries_batched, count)
+        return new_state, _unwrapped(results.stacked, stacks_batched, count)
 
     start = _unwrapped(carry, carries_batched, count)
     final, stacks = scan_while(
@@ -206,7 +206,7 @@ def _masked_while(
         outputs = [y.with_batch_axis(count) for y in evaluate(loop.body, valid)]
         _check_sizes(state, outputs)
         new_state = [_select(active, new, old) for new, old in zip(outputs, state, strict=False)]
-        stacked = [*outputs[loop.carried :], active] if loop.stacked else []
+        stacked = [*loop.split_results(outputs).stacked, active] if loop.stacked else []
         return [logical_and(active, continues(new_state)), *new_state], stacked
 
     start = [x.with_batch_axis(count) for x in carry]

@@ -128,7 +128,7 @@ def _sized_loop(
     inference: BodyInference, loop: LoopSpec, inputs: Sequence[Value], node: Node
 ) -> Sequence[Value]:
     """The outputs of ``loop``, that of ``node`` or one that replaces it."""
-    carried, stacks, invariants = loop.parts(list(inputs))
+    carried, stacks, invariants = loop.split_inputs(list(inputs))
     if loop.scanned and loop.length is None and stacks[0].spec.shape[0] is not None:
         loop = replace(loop, length=stacks[0].spec.shape[0])
     carry, body, changing = _loop_body(inference, loop, carried, stacks, invariants)

@@ -24,7 +24,7 @@ Tensors = list[Any]
 def run_in_segments(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
     """Run ``loop`` in segments of ``iterations`` iterations, then the remaining ones; returns its results."""
     length, carried, reverse = loop.length, loop.carried, loop.reverse
-    carry, scanned, invariants = loop.parts(inputs)
+    carry, scanned, invariants = loop.split_inputs(inputs)
     segments, remainder = divmod(length, iterations) if length is not None else (None, 0)
     segmented = [_segments(x, segments or 0, iterations, remainder, reverse) for x in scanned]
     outer = loop.as_new_loop(body=_segment(loop, inputs, iterations), length=segments, recompute=True)

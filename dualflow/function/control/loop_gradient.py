@@ -255,7 +255,7 @@ def _segment_length(loop: LoopSpec, residuals: dict[Source, Value], options: Com
         return None
     if loop.condition is not None and loop.stacked:
         return None
-    start = max(1, sum(v.spec.nbytes for v in loop.body.inputs[: loop.carried]))
+    start = max(1, sum(v.spec.nbytes for v in loop.split_inputs(loop.body.inputs).carried))
     if loop.length is None:
         return max(1, budget // (2 * each)) if options.kept_by_loops is not None else None
     if loop.length * each <= budget:
@@ -338,7 +338,7 @@ def _backward_inputs(
             fields.append(("invariants", len(invariants)))
             invariants.append(inputs[i])
     if loop.iterations is None and not scanned:  # a scanned input has the number of iterations
-        scanned.append(inputs[loop.carried] if loop.scanned else next(iter(stacks.values())))
+        scanned.append(loop.split_inputs(inputs).scanned[0] if loop.scanned else next(iter(stacks.values())))
     starts = {"carry": 0, "scanned": len(carry), "invariants": len(carry) + len(scanned)}
     return _BackwardInputs(carry, scanned, invariants, [starts[field] + i for field, i in fields])
 
@@ -367,7 +367,11 @@ def _backward_loop(
         *map(_spec, invariants),
     ]
     backward = LoopSpec(
-        traced(iteration, specs), len(carry), len(scanned), loop.iterations, reverse=not loop.reverse
+        traced(iteration, specs),
+        carried=len(carry),
+        scanned=len(scanned),
+        length=loop.iterations,
+        reverse=not loop.reverse,
     )
     return run_loop(backward, [*carry, *scanned, *invariants])
 

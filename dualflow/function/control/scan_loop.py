@@ -211,5 +211,5 @@ def _apply(
         # gradient
         graph = with_scanned_draw(graph, draw, len(carry) + len(xs))
         xs = [*xs, dispatch.current().run(draw.op, (), batched_attributes(draw, length))]
-    spec = LoopSpec(graph, len(carry), len(xs), length, reverse=reverse)
+    spec = LoopSpec(graph, carried=len(carry), scanned=len(xs), length=length, reverse=reverse)
     return run_loop(spec, [*carry, *xs, *invariants])

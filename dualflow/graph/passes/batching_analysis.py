@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.graph.control_spec import LoopSpec, loop_of
@@ -99,13 +100,13 @@ class Batchable:
         return self.loop.carried
 
     @property
-    def rows(self) -> tuple[Value, ...]:
+    def rows(self) -> Sequence[Value]:
         """The rows of scanned inputs in the body."""
-        return self.body.inputs[self.carried : self.loop.end]
+        return self.loop.split_inputs(self.body.inputs).scanned
 
     @property
-    def invariants(self) -> tuple[Value, ...]:
-        return self.body.inputs[self.loop.end :]
+    def invariants(self) -> Sequence[Value]:
+        return self.loop.split_inputs(self.body.inputs).invariants
 
     @property
     def any(self) -> bool:

@@ -49,11 +49,11 @@ def _trip_count_key(stack: Value) -> Hashable:
     """A key that is equal for stacks with equally many rows: the loop that they come from, or the stack."""
     while stack.node is not None and isinstance(stack.node.op.kind, Loop):
         loop, node = loop_of(stack.node), stack.node
-        if stack in node.outputs[: loop.carried]:
+        if stack in loop.split_results(node.outputs).carried:
             break
         if loop.condition is not None:
             return (loop.derivation[0], node.inputs)
         if not loop.scanned:
             break
-        stack = node.inputs[loop.carried]
+        stack = loop.split_inputs(node.inputs).scanned[0]
     return stack

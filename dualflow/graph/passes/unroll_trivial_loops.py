@@ -76,7 +76,7 @@ def _may_preallocate(node: Node, iterations: int) -> bool:
 def _iterations(node: Node) -> int | None:
     loop = loop_of(node)
     if loop.scanned and loop.length is None:
-        rows: int | None = node.inputs[loop.carried].spec.shape[0]
+        rows: int | None = loop.split_inputs(node.inputs).scanned[0].spec.shape[0]
         return rows
     return trip_count(loop, [_literal(v) for v in node.inputs])
 
