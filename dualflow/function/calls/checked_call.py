@@ -67,22 +67,32 @@ def checked_call(
 def _with_size_checks(
     specs: Sequence[TensorSpec], guards: SizeGuards, run: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """``run`` for tensors whose sizes agree with ``specs`` and ``guards``; returns REFUSED for others."""
+    """``run`` for tensors whose sizes agree with ``specs`` and ``guards``; returns REFUSED for others.
+
+    Shapes that are those of the call before are not checked again.
+    """
     ranks = [spec.rank for spec in specs]
     sizes = [(i, axis, size) for i, spec in enumerate(specs) for axis, size in enumerate(spec.shape)]
     static = [(i, axis, size) for i, axis, size in sizes if type(size) is int]
     symbolic = [(i, axis, size) for i, axis, size in sizes if type(size) is not int]
     pattern = _equality_pattern([size for _, _, size in symbolic])
+    served: list[tuple[int, ...]] | None = None
 
     def call(*tensors: Any) -> Any:
+        nonlocal served
         shapes = [x._array.shape for x in tensors]
+        if shapes == served:
+            return run(*tensors)
         if [len(shape) for shape in shapes] != ranks or any(
             shapes[i][axis] != size for i, axis, size in static
         ):
             return REFUSED
         if _equality_pattern([shapes[i][axis] for i, axis, _ in symbolic]) != pattern:
             return REFUSED
-        return run(*tensors) if guards.hold(tensors) else REFUSED
+        if not guards.hold(tensors):
+            return REFUSED
+        served = shapes
+        return run(*tensors)
 
     return call
 
