@@ -19,7 +19,7 @@ from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.symbolic_size_ops import Axis, is_argument_size
+from dualflow.graph.symbolic_size_ops import Axis, binds_or_checks_size, is_argument_size
 from dualflow.graph.views import base_of
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
@@ -131,7 +131,10 @@ class PlanScope:
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
         }
         steps = with_copies(nodes, {**self.strides, **preassigned}, state.capabilities)
-        self.steps = sorted(steps, key=lambda step: not is_argument_size(step.node))  # others read these
+        # other steps read the sizes of arguments; if all sizes follow from these, a call checks them first
+        checks_first = updates_variables and bool(state.bound_sizes)
+        first = binds_or_checks_size if checks_first else is_argument_size
+        self.steps = sorted(steps, key=lambda step: not first(step.node))
         self.allocations: dict[Value, Allocation] = {
             v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
         }

@@ -11,6 +11,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 from dualflow.schedule.operands import CallKind
@@ -370,6 +371,18 @@ def test_a_result_of_numpy_that_is_its_input_is_copied() -> None:
 
     then = v.numpy().copy()
     np.testing.assert_array_equal(df.function(old_by_way_of_numpy)().numpy(), then)
+
+
+# Sizes
+
+
+def test_sizes_of_arguments_are_compared_before_the_first_call() -> None:
+    """So the calls that may run concurrently are those of static sizes."""
+    dynamic = df.TensorSpec([None, N])
+    nodes = [call.node for call in executable(lambda x, y, z: x @ z @ z + y, *[dynamic] * 3).plan.calls]
+    first = [binds_or_checks_size(node) for node in nodes]
+    assert first == sorted(first, reverse=True)
+    assert {REQUIRE_SIZE} < {node.op for node in nodes}
 
 
 # Memory
