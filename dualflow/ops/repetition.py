@@ -50,6 +50,11 @@ _WRITTEN_ONCE_FROM: Final = 1 << 14
 """The number of elements from which the inside of a padded array is written only once."""
 
 
+MOST_BROADCAST: Final = 1 << 15
+"""The largest number of repetitions along an axis of dynamic size by a broadcast. More may be more elements
+than memory can hold, which is checked where positions are counted."""
+
+
 def _pad_infer(x: TensorSpec, paddings: tuple[tuple[Dim, Dim], ...], value: float) -> TensorSpec:
     if len(paddings) != len(x.shape) or any(p is not None and p < 0 for pair in paddings for p in pair):
         raise InvalidArgumentError(
@@ -304,7 +309,8 @@ def _rolled(x: Any, indices: Any, axis: int) -> Tensor:
     period = maximum(size, 1)
     shift = indices if getattr(indices, "dtype", None) is uint64 else cast(indices, int64)
     shift = cast(mod(shift, cast(period, shift.dtype)), int64)  # so that the difference can't overflow
-    return gather(x, mod(count_up(size) - shift, period), axis=axis)
+    index = count_up(size) - shift
+    return gather(x, where(index < 0, index + period, index), axis=axis)  # a division takes longer
 
 
 def repeat(
@@ -331,11 +337,13 @@ def repeat(
     x = as_tensor(input)
     if axis is None:
         x, axis = reshape(x, [-1]), 0
-    where = normalize_axis(static_int(axis, "axis"), len(x.shape))
-    size = x.shape[where]
+    at = normalize_axis(static_int(axis, "axis"), len(x.shape))
+    size = x.shape[at]
     if size is None or (isinstance(repeats, TENSORS) and static_value(repeats) is None):
-        each = broadcast_to(repeats, [axis_size(x, where)])
-        return gather(x, dispatch.current().apply(REPEATED, (each,), {}), axis=where)
+        if type(repeats) is int and 0 <= repeats <= MOST_BROADCAST:
+            return _repeated(x, repeats, at)
+        each = broadcast_to(repeats, [axis_size(x, at)])
+        return gather(x, dispatch.current().apply(REPEATED, (each,), {}), axis=at)
     counts = ints(repeats, "repeats")
     if len(counts) not in (1, size) or min(counts, default=0) < 0:
         raise InvalidArgumentError(
@@ -343,4 +351,11 @@ def repeat(
         )
     if sum(counts) * (size if len(counts) == 1 else 1) > MAX_ELEMENTS:  # np.repeat overflows
         raise InvalidArgumentError(TOO_OFTEN)
-    return gather(x, np.repeat(np.arange(size), counts), axis=where)
+    return gather(x, np.repeat(np.arange(size), counts), axis=at)
+
+
+def _repeated(x: Any, count: int, axis: int) -> Tensor:
+    """:func:`repeat` by one number along an axis whose size is known at run time only."""
+    before, size, after = (sizes := axis_sizes(x))[:axis], sizes[axis], sizes[axis + 1 :]
+    repeated = broadcast_to(expand_dims(x, axis + 1), [*before, size, count, *after])
+    return reshape(repeated, [*before, size * count, *after])

@@ -81,11 +81,11 @@ def ordered(graph: Graph, *, updates_variables: bool) -> tuple[list[Node], dict[
     failing: Fails = functools.cache(fails)
     if updates_variables and graph.updates:
         body = _updates_last(_with_bounds(body, failing), graph.updates, failing)
-    input_copies = _copies_of_input_views(graph.outputs, body)
+    sizes_are_bound = updates_variables and bool(argument_sizes(graph)) and not computes_sizes(graph)
+    input_copies = _copies_of_input_views(graph.outputs, body, sizes_are_bound)
     for at, _, node in input_copies:
         body.insert(at, node)
     order = _Order(body)
-    sizes_are_bound = updates_variables and bool(argument_sizes(graph)) and not computes_sizes(graph)
     copies = {value: node.output for _, value, node in input_copies}
     order.store_outputs([copies.get(v, v) for v in graph.outputs], graph.updates, sizes_are_bound)
     if updates_variables:
@@ -126,7 +126,7 @@ class _Order:
                 self.targets[computed] = allocation._replace(strides=strides)
             else:
                 calls = self.first if base_of(value).node is None else self.after
-                self._copy(_contiguous_source(value), allocation, calls)
+                self._copy(_contiguous_source(value, sizes_are_bound), allocation, calls)
 
     def store_variables(self, graph: Graph, failing: Fails) -> None:
         """Preassign the buffers of variables to updated values that are computed after the last failure."""
@@ -204,19 +204,20 @@ def _with_own_sizes(value: Value) -> Value:
     return value
 
 
-def _contiguous_source(value: Value) -> Value:
+def _contiguous_source(value: Value, sizes_are_bound: bool) -> Value:
     """The first value in the chain of views of ``value`` with the same elements in the same order.
 
-    A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
+    A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape,
+    and where symbolic sizes are not bound before the first call.
     """
+
+    def is_known(value: Value) -> bool:
+        return sizes_are_bound or is_static(sizes(value))
+
     source = viewed = value
-    while is_native(value) and is_static(sizes(viewed)) and viewed.node is not None and is_view(viewed.node):
+    while is_native(value) and is_known(viewed) and viewed.node is not None and is_view(viewed.node):
         viewed = viewed.node.inputs[0]
-        if (
-            viewed.spec.dtype is value.spec.dtype
-            and is_static(sizes(viewed))
-            and is_contiguous_view(value, viewed)
-        ):
+        if viewed.spec.dtype is value.spec.dtype and is_known(viewed) and is_contiguous_view(value, viewed):
             source = viewed
     return source
 
@@ -224,7 +225,9 @@ def _contiguous_source(value: Value) -> Value:
 _WRITES_ANY_LAYOUT = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, CallKind.WINDOW_SUM)
 
 
-def _copies_of_input_views(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
+def _copies_of_input_views(
+    outputs: Sequence[Value], body: Sequence[Node], sizes_are_bound: bool
+) -> list[tuple[int, Value, Node]]:
     """Copies of outputs that are views of inputs with dynamic sizes: position in ``body``, value and copy.
 
     A copy runs as soon as its sizes are computed and checked, so before variables are written. The last one
@@ -237,7 +240,8 @@ def _copies_of_input_views(outputs: Sequence[Value], body: Sequence[Node]) -> li
             needed = _sizes_of_view(value)
             last = max((i for i in size_nodes if needed & size_variables(dict(body[i].attrs))), default=None)
             if last is not None:
-                copies.append((last + 1, value, copy_node(value)))
+                source = _contiguous_source(value, sizes_are_bound)
+                copies.append((last + 1, value, copy_node(source)))
     return sorted(copies, key=lambda copy: -copy[0])
 
 

@@ -245,6 +245,26 @@ def test_meshgrid(indexing, sizes):
         np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("repeats", [0, 1, 3])
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_repeat_by_a_number_along_axes_of_dynamic_size(repeats, axis):
+    specs = [df.TensorSpec([None, None, 2], df.float64)]
+    traced = df.function(lambda x: df.repeat(x, repeats, axis), input_signature=specs)
+    for n in (2, 0, 1, 300):
+        x = np.arange(n * 6.0).reshape(n, 3, 2)
+        np.testing.assert_array_equal(traced(x), np.repeat(x, repeats, axis))
+
+
+@pytest.mark.parametrize("shift", [0, 1, -1, 4, -1000])
+def test_roll_along_an_axis_of_dynamic_size(shift):
+    traced = df.function(
+        lambda x: df.roll(x, shift, 0), input_signature=[df.TensorSpec([None, 2], df.float64)]
+    )
+    for n in (2, 0, 1, 5, 300):
+        x = np.arange(n * 2.0).reshape(n, 2)
+        np.testing.assert_array_equal(traced(x), np.roll(x, shift, 0))
+
+
 @pytest.mark.parametrize(("repeats", "axis"), [(2, None), (2, 1), ([1, 0, 3], 1), ([2, 1], 0)])
 def test_repeat(repeats, axis):
     x = np.arange(6).reshape(2, 3)

@@ -531,6 +531,26 @@ def test_results_with_symbolic_sizes_are_written_in_the_order_in_which_they_are_
 
 
 @pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: df.tile(x, [2, 1, 3, 1]),
+        lambda x: df.reshape(df.transpose(x, [0, 2, 1, 3]), [-1, N]),
+        lambda x: df.reshape(df.transpose(x, [3, 0, 1, 2]), [N, -1]),
+        lambda x: df.repeat(x, 3, 0),
+        lambda x: df.reshape(x[:, :1], [-1, 3 * N]),
+    ],
+    ids=["tiles", "swapped", "last first", "repeated", "a part"],
+)
+def test_a_result_that_is_a_view_of_an_argument_of_symbolic_size_is_one_copy(view: Any) -> None:
+    g = df.function(lambda x: (view(x), x + 1.0), input_signature=[df.TensorSpec([None, 2, 3, N])])
+    for size in (2, 0, 1, 5, 300):
+        x = df.constant(numbers(size, 2, 3, N))
+        np.testing.assert_array_equal(g(x)[0], view(x))
+    calls = g.concrete_functions[0].compiled.executable.plan.calls
+    assert [c.kind for c in calls if c.kind is not CallKind.MEASURE] == ["kernel", "kernel"]
+
+
+@pytest.mark.parametrize(
     "other",
     [
         lambda y: y,
