@@ -9,6 +9,7 @@ import pytest
 from op_cases import check_each
 
 import dualflow as df
+from dualflow.core import dispatch
 from dualflow.core.dtypes import ALL
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -19,12 +20,20 @@ from dualflow.graph.passes.algebra import RULES, simplify_algebra
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.record import REGISTRY
+from dualflow.ops.taking import SCATTER_ONTO
 
 FLOATS = np.array(
     [0.0, -0.0, 1.0, -1.0, 1.5, 3.0e38, -3.0e38, 1e-45, -1e-45, 1e-38, np.inf, -np.inf, np.nan], np.float32
 )
 INTEGERS = np.array([0, 1, -1, 2, 7, -(2**31), 2**31 - 1], np.int32)
 X, N = TensorSpec(FLOATS.shape), TensorSpec(INTEGERS.shape, "int32")
+
+POSITIONS = [0, 4, 1, 1, 0, 2, 2, 2, 4, 4, 4, 1, 0]
+
+
+def onto(tensor, rows):
+    return dispatch.current().apply(SCATTER_ONTO, (tensor, df.constant(POSITIONS), rows), {"axis": 0})
+
 
 SIMPLER = {
     "x * 1": (lambda x: x * 1.0, X, []),
@@ -41,6 +50,7 @@ SIMPLER = {
     "--x": (lambda x: df.negative(df.negative(x)), X, []),
     "n + 2 + 3": (lambda n: n + 2 + 3, N, ["constant", "add"]),
     "n * 3 * 5": (lambda n: n * 3 * 5, N, ["constant", "multiply"]),
+    "scatter onto zeros": (lambda x: onto(df.zeros([5]), x), X, ["constant", "scatter_add"]),
     "pow(x, 1)": (lambda x: df.pow(x, 1.0), X, []),
     "pow(x, 2)": (lambda x: df.pow(x, 2.0), X, ["multiply"]),
     "identity": (lambda x: df.identity(x), X, []),
@@ -71,6 +81,7 @@ SIMPLER = {
 }
 
 KEPT = {
+    "scatter onto negative zeros": (lambda x: onto(df.constant([-0.0] * 5), x), X),
     "x + 0.0 makes -0.0 zero": (lambda x: x + 0.0, X),
     "x - -0.0 likewise": (lambda x: x - -0.0, X),
     "x * 0 may be nan": (lambda x: x * 0.0, X),

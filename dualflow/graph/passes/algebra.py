@@ -24,6 +24,7 @@ from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.powers import pow
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD
+from dualflow.ops.taking import SCATTER_ADD, SCATTER_ONTO
 
 _MAX_COMPARED = 4096
 _ROW_MAJOR: Final = (RESHAPE, EXPAND_DIMS, SQUEEZE)
@@ -294,6 +295,16 @@ def sum_of_one(node: Node, make: Make) -> Replacement:
     return (make(add.op, (reshaped[0], make(CONSTANT, (), {"value": np.zeros((), dtype.dtype)}))),)
 
 
+def scatter_onto_zeros(node: Node, make: Make) -> Replacement:
+    """zeros + scatter(i, rows) = scatter(i, rows), which begins with zeros of its own"""
+    zeros, indices, rows = node.inputs
+    axis = node.attrs["axis"]
+    size = node.output.spec.shape[axis]
+    if size is None or not _is(zeros, 0):
+        return None
+    return (make(SCATTER_ADD, (indices, rows), {"axis": axis, "size": size}),)
+
+
 RULES: Final[dict[Op, tuple[Rule, ...]]] = {
     add.op: (plus_zero, plus_negative, integer_chain),
     subtract.op: (minus_zero, minus_negative),
@@ -317,5 +328,6 @@ RULES: Final[dict[Op, tuple[Rule, ...]]] = {
     REDUCE_MIN: (reduction_of_one,),
     REDUCE_ANY: (reduction_of_one,),
     REDUCE_ALL: (reduction_of_one,),
+    SCATTER_ONTO: (scatter_onto_zeros,),
 }
 _BY_OP: Final = {op: first_of(rules) for op, rules in RULES.items()}
