@@ -44,7 +44,7 @@ from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.statement_accesses import accesses_of
 from dualflow.schedule.symbolic_accesses import undecided_accesses
 from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import UndecidedSize
+from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static
 
 
 class MemoryBounds:
@@ -236,7 +236,7 @@ class MemoryBounds:
             InternalError: an access is outside its buffer.
         """
         node, operands = statement.node, self._operands(statement)
-        if self.has_dynamic_sizes:
+        if self.has_dynamic_sizes and not _is_static_launch(launch, operands, partials):
             inside_operands = [elements for elements, inside in operands if elements is not None and inside]
             undecided = undecided_accesses(launch, accesses, inside_operands, partials, node)
             return [elements for elements in undecided if not self._is_inside(elements, node)]
@@ -276,3 +276,16 @@ def _hull(ranges: Sequence[ElementRange], offset: int) -> IndexRange:
     if not ranges:
         return NOTHING
     return min(s.first for s in ranges) - offset, max(s.last for s in ranges) - offset
+
+
+def _is_static_launch(
+    launch: KernelLaunch, operands: Iterable[tuple[ElementRange | None, bool]], partials: IndexRange
+) -> bool:
+    """Whether numbers describe all accesses of a kernel, and its operands are inside their buffers."""
+    numbers: list[int] = [launch.total, *launch.parameters, *partials]
+    for elements, inside in operands:
+        if not inside:
+            return False
+        if elements is not None:
+            numbers += elements.first, elements.last
+    return is_static(numbers) and is_static([buffer.offset for buffer in launch.buffers])

@@ -246,6 +246,7 @@ def symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
     for call in plan.walk():
         body = body_of(call.node)
         for node in (call.node, *(() if body is None else body.nodes)):
-            specs.update([(id(value.spec), value.spec) for value in (*node.inputs, *node.outputs)])
+            for value in (*node.inputs, *node.outputs):
+                specs[id(value.spec)] = value.spec
     shapes = [spec.shape for spec in specs.values() if not is_static(spec.shape)]
     return dict.fromkeys([tuple([d for d in x if d is not None]) for x in shapes if x.is_static])

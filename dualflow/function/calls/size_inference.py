@@ -174,8 +174,10 @@ class SizeInference:
         if isinstance(node.op.kind, _WITH_RULES):
             return False
         for old, new in zip(node.inputs, inputs, strict=True):
-            if (new.spec is not old.spec and new.spec != old.spec) or new in self.ragged_stacks:
+            if new.spec is not old.spec and new.spec != old.spec:
                 return False
+        if self.ragged_stacks and not self.ragged_stacks.keys().isdisjoint(inputs):
+            return False
         return _has_sizes(node)
 
     def _input_like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
