@@ -57,7 +57,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.MAX_RECOMPUTED": "bounds a search",
     "schedule.rematerialisation.PATIENCE": "bounds a search",
     "schedule.rematerialisation.DROPPED_FRACTION": "is the step of a search",
-    "graph.passes.size_scalars.MAX_OPERATIONS": "bounds repeated work",
+    "graph.passes.hoist_size_scalars.MAX_OPERATIONS": "bounds repeated work",
     "schedule.rematerialisation.SMALL_FRACTION": "is the step of a search",
     "schedule.size_text._LONGEST": "bounds the length of a line",
     "schedule.sliding.MAX_AXES": "bounds what a routine takes",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -57,10 +58,19 @@ def _unpacks_or_chains(node: ast.AST) -> bool:
 
 
 def _names(function: FunctionType) -> Mapping[str, Any]:
-    """The globals that the function reads, by name."""
+    """The globals that the function reads, and the modules among its free variables, by name."""
     code = function.__code__
     locals_and_cells = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return {name: function.__globals__.get(name) for name in code.co_names if name not in locals_and_cells}
+    names = {name: function.__globals__.get(name) for name in code.co_names if name not in locals_and_cells}
+    return names | dict(_free_modules(function))
+
+
+def _free_modules(function: FunctionType) -> Iterator[tuple[str, ModuleType]]:
+    """The free variables of the function that are modules; others may be assigned again."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # the variable has no value yet
+            if isinstance(cell.cell_contents, ModuleType):
+                yield name, cell.cell_contents
 
 
 def _is_ours(callee: ast.expr, names: Mapping[str, Any]) -> bool:

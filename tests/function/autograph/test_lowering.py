@@ -477,6 +477,19 @@ def test_a_parameter_hides_the_modules_name():
     assert not is_plain(f)
 
 
+def test_a_free_variable_names_a_function_only_if_it_is_a_module():
+    """Another one may be assigned a function with control flow before a later trace."""
+
+    def plain(tf, tanh):
+        functions = [lambda x: tf.tanh(x), lambda x: tanh(x), lambda x: later.tanh(x)]
+        answers = [is_plain(f) for f in functions]
+        later = df
+        return [*answers, is_plain(functions[-1])]
+
+    assert plain(df, df.tanh) == [True, False, False, True]
+    assert plain(table, halved) == [False, False, False, True]
+
+
 def test_unpacking_is_converted():
     def f(x):
         a, b = df.unstack(x)
