@@ -291,6 +291,33 @@ def _standardize_in_traces(names: dict[str, Any]) -> None:
     layer._apply_standardize_with_np_arrays = apply
 
 
+def _distribute_over_time(names: dict[str, Any]) -> None:
+    """Let TimeDistributed apply its layer to each time step where their number is known only at run time.
+
+    Keras iterates over as many time steps as the batch has elements then.
+    """
+    layer = names["TimeDistributed"]
+    static_call, vectorized_map, ops = layer.call, names["backend"].vectorized_map, names["ops"]
+
+    def time_first(x: Any) -> Any:
+        return ops.transpose(x, (1, 0, *range(2, len(x.shape))))
+
+    @functools.wraps(static_call)
+    def call(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        batch_sizes = {x.shape[0] for x in (inputs, mask) if x is not None and len(x.shape) > 1} - {None}
+        if inputs.shape[1] is not None or len(batch_sizes) > 1 or (mask is not None and len(mask.shape) < 2):
+            return static_call(self, inputs, training=training, mask=mask)
+        options = {"training": training} if self.layer._call_has_training_arg else {}
+        if mask is None or not self.layer._call_has_mask_arg:
+            outputs = vectorized_map(lambda x: self.layer.call(x, **options), time_first(inputs))
+        else:
+            rows = time_first(inputs), time_first(mask)
+            outputs = vectorized_map(lambda row: self.layer.call(row[0], mask=row[1], **options), rows)
+        return time_first(outputs)
+
+    layer.call = call
+
+
 def _slice_strings(names: dict[str, Any]) -> None:
     """Let ``fit`` and ``predict`` take tensors of strings, whose arrays hold objects, which Keras refuses."""
     convert, sliceable = names["convert_to_sliceable"], names["NumpySliceable"]
@@ -329,6 +356,7 @@ PATCHES: Final = {
     "keras.src.layers.preprocessing.text_vectorization": Patch(
         ("TextVectorization._apply_standardize_with_np_arrays",), _standardize_in_traces
     ),
+    "keras.src.layers.rnn.time_distributed": Patch(("TimeDistributed.call",), _distribute_over_time),
     "keras.src.losses.loss": Patch(
         ("scale_loss_for_distribution", "unscale_loss_for_distribution"), _scale_losses
     ),

@@ -104,3 +104,25 @@ def test_a_model_has_the_variables_of_version_1_s_layers(keras: Any) -> None:
     assert [tuple(v.shape) for v in model.variables] == [(2, 1), (1,), (4, 2), (2,)]
     assert len(model.trainable_variables) == len(model.weights) == 4
     assert len({id(v) for v in model.variables}) == 4
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_layer_is_applied_to_each_of_any_number_of_time_steps(keras: Any, masked: bool) -> None:
+    """Whatever the batch size: Keras iterates over that where the trace has no number of time steps."""
+    start, layers = keras.initializers.GlorotUniform(1), keras.layers
+    inner = layers.TimeDistributed(layers.Dense(1, kernel_initializer=start))
+    masking = [layers.Masking()] if masked else []
+    model = keras.Sequential([keras.Input((None, 2)), *masking, inner])
+    compiled = df.function(lambda x: model(x))
+    for shape in ((3, 2, 2), (3, 4, 2), (2, 4, 2), (2, 1, 2), (1, 5, 2)):
+        x = np.resize(X, shape)
+        np.testing.assert_array_equal(compiled(x), model(x))
+
+
+def test_a_mask_that_does_not_fit_the_time_steps_is_refused(keras: Any) -> None:
+    layer = keras.layers.TimeDistributed(keras.layers.Dense(1))
+    layer.build((None, None, 2))
+    for mask in (df.TensorSpec([None], df.bool), df.TensorSpec([4, None], df.bool)):
+        traced = df.function(lambda x, mask: layer(x, mask=mask))
+        with pytest.raises(ValueError, match="`mask` passed"):
+            traced.get_concrete_function(df.TensorSpec([3, None, 2]), mask)
