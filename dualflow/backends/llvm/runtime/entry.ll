@@ -357,7 +357,7 @@ deliver:
 
 ; A table with the sizes of the arguments, and one reference; also collects the data pointers. Null if an argument does
 ; not match, or memory is exhausted.
-define internal ptr @fill_table(ptr %d, ptr %args, i64 %arguments, ptr %buffers) nounwind noinline {
+define internal ptr @fill_table(ptr %d, ptr %args, i64 %arguments, ptr %buffers) nounwind noinline cold {
 entry:
   %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %tables = load ptr, ptr %tables.at
@@ -402,7 +402,7 @@ no:
 }
 
 ; Make a table the latest one; its reference goes to the cell.
-define internal void @keep_table(ptr %d, ptr %table) nounwind noinline {
+define internal void @keep_table(ptr %d, ptr %table) nounwind noinline cold {
 entry:
   %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %tables = load ptr, ptr %tables.at
@@ -421,7 +421,7 @@ end:
 }
 
 ; Release a reference to a table.
-define internal void @release_table(ptr %d, ptr %table) nounwind noinline {
+define internal void @release_table(ptr %d, ptr %table) nounwind noinline cold {
 entry:
   %references.at = getelementptr i64, ptr %table, i64 -1
   %references = load i64, ptr %references.at
@@ -439,7 +439,7 @@ end:
 }
 
 ; Make a table without references the spare one, or free it if there is one.
-define internal void @set_aside(ptr %d, ptr %table) nounwind noinline {
+define internal void @set_aside(ptr %d, ptr %table) nounwind noinline cold {
 entry:
   %tables.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %tables = load ptr, ptr %tables.at
