@@ -79,6 +79,19 @@ def training_step() -> Callable[..., Any]:
     return step
 
 
+def embedding_step() -> Callable[..., Any]:
+    """A step of gradient descent of the rows of a table that a call gathers."""
+    table = df.Variable(np.tile(WEIGHTS, (200, 1)))
+
+    def step(weights: Any, words: Any) -> Any:
+        with df.GradientTape() as tape:
+            loss = df.reduce_sum(df.gather(table, words) * weights)
+        table.assign_sub(1e-6 * df.convert_to_tensor(tape.gradient(loss, table)))
+        return loss
+
+    return step
+
+
 def lstm(x: Any) -> Any:
     """The last state of a recurrent cell over the rows of ``x``."""
     state = cell = df.zeros([16, 64])
@@ -112,6 +125,10 @@ PROGRAMS: Final[dict[str, Program]] = {
     "MLP step, 1024": Program(training_step(), [(1024, 64), (1024,)], labels=True),
     "attention, 8x128x64": Program(attention, [(8, 128, 64)] * 3, (0, 1)),
     "convolution, 4x28x28x8": Program(convolution, [(4, 28, 28, 8)], (0, 1, 2)),
+    "pad, 1000x1000": Program(lambda x: df.pad(x, [[1, 1], [1, 1]]), [(1000, 1000)]),
+    "tile, 1000x500": Program(lambda x: df.tile(x, [2, 2]), [(1000, 500)]),
+    "search, 70000": Program(lambda x, y: df.searchsorted(df.cumsum(x * x), y), [(70_000,)] * 2),
+    "embedding step, 1024": Program(embedding_step(), [(1024, 256), (1024,)], labels=True),
     "LSTM, 100 steps": Program(lstm, [(100, 16, 64)]),
 }
 

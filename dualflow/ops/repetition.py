@@ -39,7 +39,7 @@ from dualflow.ops.static import (
 )
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor_sizes import axis_size, axis_sizes, sizes_of
-from dualflow.sizes.symbolic_sizes import SymInt
+from dualflow.sizes.symbolic_sizes import SymInt, is_static, typical
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntsLike, TensorLike
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 
 _WRITTEN_ONCE_FROM: Final = 1 << 14
-"""The number of elements from which the inside of a padded array is written only once."""
+"""The number of elements, typical ones of dynamic sizes, from which the inside of a padded array is written
+only once."""
 
 
 MOST_BROADCAST: Final = 1 << 15
@@ -71,8 +72,9 @@ def _pad_pieces(
     """The pieces of a padded array: ``value`` around the input, which is copied last."""
     inside = tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True)])
     copied = out[(*inside, ...)], x
-    size = math.prod(x.shape)
-    if isinstance(size, SymInt) or size < _WRITTEN_ONCE_FROM:
+    if typical(math.prod(x.shape)) < _WRITTEN_ONCE_FROM or not is_static(
+        n for pair in paddings for n in pair
+    ):
         return [(out, value), copied]
     around = [
         out[(*inside[:axis], slice(*edge), ...)]

@@ -1,5 +1,7 @@
 """Shapes, joins, paddings and new tensors are NumPy's."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -243,6 +245,30 @@ def test_meshgrid(indexing, sizes):
         df.meshgrid(*vectors, indexing=indexing), np.meshgrid(*vectors, indexing=indexing), strict=True
     ):
         np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("paddings", [[[1, 2], [3, 0]], [[0, 0], [1, 1]], [[2, 0], [0, 0]], [[0, 0], [0, 0]]])
+@pytest.mark.parametrize("shape", [(None, 1000), (None, None), (60, None)], ids=str)
+def test_pad_around_axes_of_dynamic_size(shape, paddings):
+    traced = df.function(
+        lambda x: df.pad(x, paddings, constant_values=7.0), [df.TensorSpec(shape, df.float64)]
+    )
+    for n in (2, 0, 1, 300):
+        x = np.random.default_rng(n).standard_normal([n if size is None else size for size in shape])
+        np.testing.assert_array_equal(traced(x), np.pad(x, paddings, constant_values=7.0))
+
+
+@pytest.mark.llvm
+def test_the_inside_of_a_large_padded_array_of_dynamic_size_is_written_once():
+    def padded(x):
+        return df.pad(x, [[1, 2], [3, 0]])
+
+    x = df.ones([300, 1000])
+    static, dynamic = df.function(padded), df.function(padded, [df.TensorSpec([None, 1000])])
+    for function in (static, dynamic):
+        function(x)
+    kernels = [re.findall(r"\d+ kernels", function.status()) for function in (static, dynamic)]
+    assert kernels[0] == kernels[1]
 
 
 @pytest.mark.parametrize("repeats", [0, 1, 3])
