@@ -131,13 +131,6 @@ def _workspace_prototype(program: CProgram) -> str:
 
 def _header(program: CProgram, parameters: Sequence[CParameter]) -> str:
     guard = f"DF_{program.name.upper()}_H"
-    roles = {"argument": "read", "variable": "read and updated", "output": "written"}
-    documented = [
-        f" *     {p.name}: {p.spec.dtype.name}{p.shape}, {roles[p.role]}"
-        for p in parameters
-        if p.spec is not None
-    ]
-    documented += [f" *     {name} = {text}" for name, text in shown_definitions(program).items()]
     return "\n".join(
         [
             f"/* {program.name}, {MARK}. */",
@@ -154,7 +147,7 @@ def _header(program: CProgram, parameters: Sequence[CParameter]) -> str:
             "",
             "/* Computes the function; returns 0, or the number of the check that failed.",
             " *",
-            *documented,
+            *_parameter_comments(program, parameters),
             " *",
             " * Tensors are contiguous, in row-major order. One call at a time uses the workspace, of",
             f" * {program.name}_workspace() bytes; if these are 0, it may be NULL. */",
@@ -174,6 +167,16 @@ def _header(program: CProgram, parameters: Sequence[CParameter]) -> str:
             "",
         ]
     )
+
+
+def _parameter_comments(program: CProgram, parameters: Sequence[CParameter]) -> Iterator[str]:
+    """A line for each tensor, then one for each size that their shapes name."""
+    roles = {"argument": "read", "variable": "read and updated", "output": "written"}
+    for p in parameters:
+        if p.spec is not None:
+            yield f" *     {p.name}: {p.spec.dtype.name}{p.shape}, {roles[p.role]}"
+    for name, text in shown_definitions(program).items():
+        yield f" *     {name} = {text}"
 
 
 def _source(

@@ -350,17 +350,7 @@ class _EntryEmitter:
         outer, self.outermost = self.outermost, self.outermost or loop.node
         unit.messages.append(("a signal was received", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
-        for size in loop.memory.changing_sizes:
-            imported("dualflow.backends.llvm.size_binding").bind_size(
-                self.entry, size.variable, self.entry.param(size.start)
-            )
-        for buffer, sizes in loop.memory.stacks:
-            self.entry.allocate(buffer, sizes, loop.node)
-        # Rows of symbolic size may be longer than in the last run of the loop, so its capacity is invalid.
-        rows_have_fixed_size = is_static(row.nbytes for row in loop.growable)
-        if not rows_have_fixed_size:
-            assert self.capacity is not None
-            b.store(b.constant(I64, 0), self.capacity, loop.trip_count.loop)
+        self._allocate_stacks(loop)
         self.run(loop.start)
         before = unit.work_ns
         count = self._trip_limit(loop)
@@ -368,12 +358,7 @@ class _EntryEmitter:
         last = start_timer(b)
         with b.while_loop([b.constant(I64, 0)]) as iterations:
             (iteration,) = iterations.carried
-            proceed = self._ok() if count is None else self._ok() & (iteration < count)
-            if loop.condition is not None:
-                proceed = self._evaluate_condition(loop.test, loop.condition, proceed)
-            if loop.growable:
-                proceed = self._grow(loop, iteration, proceed)
-            iterations.test(proceed)
+            iterations.test(self._proceeds(loop, iteration, count))
             for row in loop.memory.rows:
                 self._select_row(
                     row, count - 1 - iteration if loop.backwards and count is not None else iteration
@@ -390,6 +375,27 @@ class _EntryEmitter:
             unit.costs.unknown_iterations if loop.trip_count.limit is None else typical(loop.trip_count.limit)
         )
         unit.work_ns = before + (unit.work_ns - before) * trip_count
+
+    def _allocate_stacks(self, loop: RunLoop) -> None:
+        """Bind the first sizes of loop-carried values, and allocate the stacks whose length is known."""
+        b = self.entry.builder
+        for size in loop.memory.changing_sizes:
+            imported("dualflow.backends.llvm.size_binding").bind_size(
+                self.entry, size.variable, self.entry.param(size.start)
+            )
+        for buffer, sizes in loop.memory.stacks:
+            self.entry.allocate(buffer, sizes, loop.node)
+        # Rows of symbolic size may be longer than in the last run of the loop, so its capacity is invalid.
+        if not is_static(row.nbytes for row in loop.growable):
+            assert self.capacity is not None
+            b.store(b.constant(I64, 0), self.capacity, loop.trip_count.loop)
+
+    def _proceeds(self, loop: RunLoop, iteration: EmittedValue, count: EmittedValue | None) -> EmittedValue:
+        """Emit whether an iteration runs; if so, its rows are allocated."""
+        proceed = self._ok() if count is None else self._ok() & (iteration < count)
+        if loop.condition is not None:
+            proceed = self._evaluate_condition(loop.test, loop.condition, proceed)
+        return self._grow(loop, iteration, proceed) if loop.growable else proceed
 
     def _swap_buffers(self, loop: RunLoop) -> None:
         """Swap the buffers of loop-carried values, and bind their new sizes."""
