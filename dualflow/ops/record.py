@@ -86,6 +86,10 @@ HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.COLLECT
 class Op:
     """The definition of one op, which all engines read.
 
+    All functions of a record and of its kind take their arguments in one order: what they compute with or for
+    (``m``, ``read``, ``add``, ``i``, ``needed``), the cotangent ``g`` and the output ``out``, the inputs, and
+    the attributes by name.
+
     Attributes:
         name: unique in the registry.
         doc: one line.
