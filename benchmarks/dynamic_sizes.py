@@ -24,19 +24,30 @@ from benchmarks.tables import command_line, contains_word, print_table
 
 WEIGHTS: Final = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32) * np.float32(0.1)
 FILTERS: Final = np.random.default_rng(1).standard_normal((3, 3, 8, 16)).astype(np.float32)
+DEPTHWISE_FILTERS: Final = np.random.default_rng(2).standard_normal((3, 3, 32, 1)).astype(np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
     """A function, the shapes of its arguments, and the axes of each that are dynamic.
 
-    The last argument has integer elements if ``labels``.
+    The last argument has integer elements if ``labels``. The sizes are those of an input signature, or else
+    ``automatic`` sizes, after a call with other ones.
     """
 
     function: Callable[..., Any]
     shapes: Sequence[tuple[int, ...]]
     open_axes: tuple[int, ...] = (0,)
     labels: bool = False
+    automatic: bool = False
+
+    def dynamic(self) -> Callable[..., Any]:
+        """The function with dynamic sizes."""
+        if not self.automatic:
+            return df.function(self.function, input_signature=self.signature)
+        function = df.function(self.function)
+        function(*self.arguments(change=1))
+        return function
 
     @property
     def signature(self) -> list[df.TensorSpec]:
@@ -113,6 +124,36 @@ def convolution(images: Any) -> Any:
     return df.nn.relu(df.nn.conv2d(images, FILTERS, 1, "SAME"))
 
 
+def depthwise_gradients(images: Any) -> Any:
+    """The gradients of a depthwise convolution."""
+    with df.GradientTape() as tape:
+        tape.watch(images)
+        total = df.reduce_sum(df.sin(df.nn.depthwise_conv2d(images, DEPTHWISE_FILTERS, [1] * 4, "SAME")))
+    return tape.gradient(total, images)
+
+
+def pool_gradients(images: Any) -> Any:
+    """The gradients of the means of windows."""
+    with df.GradientTape() as tape:
+        tape.watch(images)
+        total = df.reduce_sum(df.sin(df.nn.avg_pool2d(images, 2, 2, "VALID")))
+    return tape.gradient(total, images)
+
+
+def normalised(images: Any) -> Any:
+    """Batch normalisation with the moments of the batch."""
+    mean, variance = df.nn.moments(images, [0, 1, 2])
+    return df.nn.batch_normalization(images, mean, variance, None, None, 1e-5)
+
+
+def relaxed_grid(grid: Any) -> Any:
+    """A few steps of Jacobi's method with a border of zeros."""
+    for _ in df.range(10):
+        inner = grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]
+        grid = df.pad(0.25 * inner, [[1, 1], [1, 1]])
+    return grid
+
+
 PROGRAMS: Final[dict[str, Program]] = {
     "add, 100": Program(lambda x: x + 1.0, [(100,)]),
     "gelu, 1M": Program(df.nn.gelu, [(1_000_000,)]),
@@ -129,6 +170,10 @@ PROGRAMS: Final[dict[str, Program]] = {
     "tile, 1000x500": Program(lambda x: df.tile(x, [2, 2]), [(1000, 500)]),
     "search, 70000": Program(lambda x, y: df.searchsorted(df.cumsum(x * x), y), [(70_000,)] * 2),
     "embedding step, 1024": Program(embedding_step(), [(1024, 256), (1024,)], labels=True),
+    "depthwise, 4x28x28x32": Program(depthwise_gradients, [(4, 28, 28, 32)]),
+    "pool, 4x28x28x32": Program(pool_gradients, [(4, 28, 28, 32)]),
+    "batch norm, 4x28x28x32": Program(normalised, [(4, 28, 28, 32)]),
+    "grid with border, 300x256": Program(relaxed_grid, [(300, 256)], automatic=True),
     "LSTM, 100 steps": Program(lstm, [(100, 16, 64)]),
 }
 
@@ -153,8 +198,8 @@ def seconds(function: Callable[..., Any], arguments: Sequence[Any]) -> float:
 
 def measure(program: Program, duration: float, sizes: int) -> Row:
     """Measure one program for ``duration`` seconds, and with as many new ``sizes``."""
-    static = df.function(program.function)
-    opened = df.function(program.function, input_signature=program.signature)
+    static: Callable[..., Any] = df.function(program.function)
+    opened = program.dynamic()
     arguments = program.arguments()
     first_static, first_open = (seconds(f, arguments) for f in (static, opened))
     best = [math.inf, math.inf]

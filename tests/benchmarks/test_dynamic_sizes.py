@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from benchmark_commands import run_benchmark
 
-import dualflow as df
 from benchmarks.dynamic_sizes import PROGRAMS
 
 
-@pytest.mark.parametrize("name", ["softmax, 4096x10", "MLP step, 64", "attention, 8x128x64"])
+@pytest.mark.parametrize(
+    "name", ["softmax, 4096x10", "MLP step, 64", "attention, 8x128x64", "grid with border, 300x256"]
+)
 def test_a_program_computes_the_same_with_open_and_with_static_sizes(name: str) -> None:
     program = PROGRAMS[name]
-    opened = df.function(program.function, input_signature=program.signature)
+    opened = program.dynamic()
     for change in (0, 3):
         arguments = program.arguments(change)
         np.testing.assert_allclose(opened(*arguments), program.function(*arguments), rtol=2e-4, atol=2e-5)
