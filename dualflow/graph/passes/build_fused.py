@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dualflow.core.records import NamedTuple, dataclass, field
@@ -131,15 +131,7 @@ class _Rebuild:
         """The new value for ``old``; a view or literal is copied when it is first read."""
         if old in self.new:
             return self.new[old]
-        chain = []
-        current = old
-        while current not in self.new:
-            assert current.node is not None
-            chain.append(current.node)
-            if not current.node.inputs:
-                break
-            current = current.node.inputs[0]
-        for node in reversed(chain):
+        for node in _uncopied(old, self.new):
             self._append(node, [self.new[v] for v in node.inputs])
         return self.new[old]
 
@@ -254,14 +246,7 @@ class _Body:
         if producer_group is not self.group and not is_scalar_literal(value):
             self.inputs[value] = self.new[value] = Value(value.spec)
             return self.new[value]
-        chain = []
-        current = value
-        while current not in self.new and current.node is not None:
-            chain.append(current.node)
-            if not current.node.inputs:
-                break
-            current = current.node.inputs[0]
-        for node in reversed(chain):
+        for node in _uncopied(value, self.new):
             self._append(node, [self.new[v] for v in node.inputs])
         return self.new[value]
 
@@ -393,3 +378,14 @@ def _transfer_cost(size: int, itemsize: int, costs: CostModel) -> float:
 def _is_cheap(node: Node) -> bool:
     kind = node.op.kind
     return isinstance(kind, Elementwise) and kind.cost <= 1.0 and bool(node.inputs)
+
+
+def _uncopied(value: Value, copies: Mapping[Value, Value]) -> Iterator[Node]:
+    """The views that lead to ``value`` from one that has a copy, or from a literal, in order."""
+    chain = []
+    while value not in copies and value.node is not None:
+        chain.append(value.node)
+        if not value.node.inputs:
+            break
+        value = value.node.inputs[0]
+    return reversed(chain)
