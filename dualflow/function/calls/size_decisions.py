@@ -122,20 +122,22 @@ class GuardedDecisions:
         decided = less_for_all(x, y)
         return self._decided(x, y, equality=False) if decided is None else decided
 
-    def fix_required(self, x: int, y: int, *, repeats: bool) -> None:
+    def fix_required(self, x: int, y: int, *, repeats: bool, in_body: bool) -> None:
         """Fix the size variable of a program that fails unless ``x == y``, or (with ``repeats``) ``x == 1``.
 
+        In the body of a branch or loop (``in_body``) it fails where the body runs.
         Nothing happens unless a size variable of the call has to be one number. Programs for numbers are
         faster than those that compare them at run time.
 
         Raises:
             FixedSize: the variable is this number in the call.
-            UndecidedSize: it is another one.
+            UndecidedSize: it is another one, and the op isn't in a body, which may not run.
         """
         variable = _linear_variable(x - y)
         if variable is None or variable not in self._numbers or variable in self.computed:
             return
-        if not self._decided(x, y, equality=True) and not (repeats and self._decided(x, 1, equality=True)):
+        fits = self._decided(x, y, equality=True) or (repeats and self._decided(x, 1, equality=True))
+        if not fits and not in_body:
             raise UndecidedSize(f"{x!r} is not {y!r}")
 
     def guard_less(self, x: int, y: int) -> None:

@@ -441,8 +441,7 @@ class SizeInference:
     ) -> None:
         if type(x) is int and type(y) is int and x != y:
             raise UndecidedSize("sizes differ")
-        if self._outer is None:
-            self.decisions.fix_required(x, y, repeats=repeats)
+        self.decisions.fix_required(x, y, repeats=repeats, in_body=self._outer is not None)
         attrs = {"x": x, "y": y, "message": message, "shapes": shapes, "repeats": repeats}
         attrs["needed_by"] = self.op_name
         self._requirements.add(attrs, size_variables(tuple(self.argument_sizes.values())))

@@ -250,6 +250,45 @@ def test_the_program_for_a_size_that_an_op_requires_is_that_of_static_sizes() ->
     assert str(program.compiled.optimised) == str(static.optimised_graph)
 
 
+def summed_in_a_loop(x: Any, runs: Any) -> Any:
+    total = df.zeros([4, 3], df.float64)
+    for _ in df.range(runs):
+        total += df.sin(x)
+    return total
+
+
+def summed_in_a_branch(x: Any, runs: Any) -> Any:
+    total = df.zeros([4, 3], df.float64)
+    if runs > 0:
+        total += df.sin(x)
+    return total
+
+
+@pytest.mark.parametrize("function", [summed_in_a_loop, summed_in_a_branch])
+def test_a_size_that_a_body_requires_is_a_number_of_the_program_and_of_calls_that_run_the_body(
+    function: Callable[..., Any],
+) -> None:
+    signature = [df.TensorSpec([None, 3], df.float64), df.TensorSpec([], df.int32)]
+    compiled = df.function(function, input_signature=signature)
+    for n, runs in ((4, 2), (1, 2), (4, 0), (7, 0), (0, 0), (4, 1)):
+        x = np.random.default_rng(n).standard_normal((n, 3))
+        expected = np.zeros((4, 3)) + (
+            np.sin(x) * (runs if function is summed_in_a_loop else 1) if runs else 0
+        )
+        np.testing.assert_allclose(compiled(x, runs), expected, rtol=1e-12)
+    with pytest.raises(df.errors.InvalidArgumentError):
+        compiled(np.ones((7, 3)), 1)
+    fixed = trace_of_sizes(compiled, 4)
+    assert "require_size" not in str(fixed)
+
+
+def trace_of_sizes(compiled: Any, size: int) -> Any:
+    """The graph of the program of ``compiled`` in which the first size of the first argument is ``size``."""
+    (trace,) = compiled.concrete_functions
+    graphs = [program.compiled.graph_with_symbolic_sizes for program in trace._specialisations]
+    return next(g for g in graphs if g is not None and g.inputs[0].spec.shape[0] == size)
+
+
 def unrolled(x: Any) -> Any:
     total = x[0]
     for i in (3, 1, 5, 2):
