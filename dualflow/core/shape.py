@@ -345,7 +345,10 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
     (3, 4)
     """
     first = shapes[0]
-    if shapes.count(first) == len(shapes):
+    for shape in shapes:  # shapes of one hash are equal without a comparison of symbolic sizes
+        if shape is not first and (hash(shape) != hash(first) or shape != first):
+            break
+    else:
         return first
     rank = max(map(len, shapes))
     aligned = [(*(1,) * (rank - len(s)), *s) for s in shapes]
@@ -353,7 +356,10 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def _broadcast_axis(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
-    sizes = {d for d in dims if d is not None and d != 1}
+    longer = {d for d in dims if type(d) is not int or d != 1}
+    if len(longer) < 2:  # a symbolic size is not compared with 1
+        return longer.pop() if longer else 1
+    sizes = {d for d in longer if d is not None and d != 1}
     if len(sizes) > 1:
         listed = " and ".join(str(tuple(s)) for s in shapes)
         raise InvalidArgumentError(

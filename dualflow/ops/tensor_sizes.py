@@ -93,6 +93,8 @@ def reshape_sizes(shape: Sequence[Dim], x: Any) -> list[Any]:
 
     It is -1, which costs no op. If another size is 0, -1 could be any size, and it is a scalar tensor.
     """
+    if None not in shape:
+        return list(shape)  # without comparing symbolic sizes
     if 0 in shape:
         return [axis_size(x, axis) if n is None else n for axis, n in enumerate(shape)]
     return [-1 if n is None else n for n in shape]

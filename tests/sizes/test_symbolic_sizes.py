@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualflow.core.shape import Shape, broadcast
 from dualflow.sizes.size_functions import (
     broadcast_size,
     inferred_size,
@@ -268,3 +269,12 @@ def test_an_operator_refuses_numbers_that_equal_an_int_with_a_kept_result():
             N + equal_to_one
         with pytest.raises(TypeError):
             (N + 1) * (equal_to_one + 1.0)
+
+
+def test_sizes_that_broadcast_to_one_of_them_in_every_run_are_not_compared():
+    token = SIZE_DECISIONS.set(_NoComparisons())
+    try:
+        result = broadcast([Shape([N, 1, M]), Shape([1, 3, M]), Shape([3, M])])
+    finally:
+        SIZE_DECISIONS.reset(token)
+    assert list(result) == [N, 3, M]

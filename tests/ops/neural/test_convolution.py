@@ -382,3 +382,18 @@ def test_the_gradient_for_a_dynamic_size_below_that_of_the_window(size):
     x = df.range(size, dtype=df.float32)[None, :, None]
     compiled = df.function(gradient, input_signature=[df.TensorSpec([1, None, 1])])
     np.testing.assert_array_equal(compiled(x), gradient(x))
+
+
+def test_a_convolution_in_groups_whose_shape_is_read_is_traced_once_for_all_batches():
+    w = df.constant(np.arange(18.0).reshape(3, 1, 6), df.float32)
+
+    @df.function
+    def scaled(x):
+        y = df.nn.conv1d(x, w, 1, "VALID")
+        return y * y.shape[0]
+
+    for count in (4, 5, 6, 3):
+        x = df.range(count * 10, dtype=df.float32)
+        y = df.nn.conv1d(df.reshape(x, [count, 5, 2]), w, 1, "VALID")
+        np.testing.assert_array_equal(scaled(df.reshape(x, [count, 5, 2])), y * float(count))
+    assert scaled.experimental_get_tracing_count() <= 2
