@@ -78,6 +78,8 @@ class ConcreteFunction(TracedGraph):
         self._signature = signature
         self._structure = structure
         self._fast: Callable[..., Any] = refuse
+        self.for_all_batches: ConcreteFunction | None = None
+        """The trace that runs the function's calls in place of this one, with dynamic first axes."""
 
     # calls
 

@@ -52,8 +52,9 @@ class TraceCache:
 
     @property
     def traces(self) -> list[ConcreteFunction]:
-        """The traces; keys are in the order in which they were added."""
-        return [c for several in list(self._traces.values()) for c in several]
+        """The traces that run calls; keys are in the order in which they were added."""
+        traces = [c for several in list(self._traces.values()) for c in several]
+        return [c for c in traces if c.for_all_batches is None or c.compiled.called]
 
     def count(self, key: Key) -> int:
         """The number of traces for ``key``."""

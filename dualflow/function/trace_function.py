@@ -66,6 +66,7 @@ class FunctionTracer:
         draws: finds random numbers that Python and NumPy draw during a trace.
 
     Attributes:
+        function: the user's function.
         attempts: the number of traces, those that failed included.
     """
 
@@ -84,7 +85,7 @@ class FunctionTracer:
         draws: PythonDraws,
     ) -> None:
         self.attempts = 0
-        self._function = function
+        self.function = function
         self._signature = signature
         self._name = name
         self._autograph = autograph
@@ -153,7 +154,7 @@ class FunctionTracer:
         """The result of the function for ``call``, run in the enclosing trace, or eagerly."""
         args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
         if isinstance(dispatch.current(), EagerEngine):
-            return self._function(*args, **kwargs)
+            return self.function(*args, **kwargs)
         return self._traceable(*args, **kwargs)
 
     def record(
@@ -165,7 +166,7 @@ class FunctionTracer:
     @cached_attribute
     def _traceable(self) -> Callable[..., Any]:
         """The function, with its control flow over tensors converted if ``autograph`` is set."""
-        return converted(self._function) if self._autograph else self._function
+        return converted(self.function) if self._autograph else self.function
 
     def _recorded(
         self,

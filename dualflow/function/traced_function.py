@@ -19,12 +19,14 @@ from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
+from dualflow.function.all_batches import trace_for_all_batches
 from dualflow.function.arguments.dynamic_sizes import BATCH, count_dynamic_sizes, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature, signature_specs
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
+from dualflow.function.calls.execute import is_placed_on_device
 from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.status_text import status
 from dualflow.function.concrete import ConcreteFunction
@@ -285,6 +287,13 @@ class Function(PicklableFunction, Generic[P, R]):
         self, call: CallArguments, inputs: Sequence[Any], *, exact: bool = False
     ) -> ConcreteFunction:
         """The trace for ``call``, or a new one. With ``exact`` it is for the sizes of ``call``."""
+        concrete = self._traced(call, inputs, exact)
+        if exact or concrete.for_all_batches is None or not dispatch.current().innermost.eager:
+            return concrete
+        return concrete if is_placed_on_device(inputs) else concrete.for_all_batches
+
+    def _traced(self, call: CallArguments, inputs: Sequence[Any], exact: bool) -> ConcreteFunction:
+        """The trace with the key of ``call``, or another one that serves it, or a new one."""
         call_number, added = self._calls, self._cache.added
         concrete = self._cache.find(call, inputs, call_number, exact=exact)
         if concrete is not None:
@@ -299,10 +308,14 @@ class Function(PicklableFunction, Generic[P, R]):
                 if self._options["strict"] and concrete.has_all_sizes:
                     _ = concrete.parts  # compiles it, which raises for an op without native code
                 names, parameters = concrete.leaf_names, [p.name for p in self._signature.parameters]
-                keys = call.key, concrete.key, earlier
+                runs = concrete.for_all_batches or concrete
+                keys = call.key, runs.key, earlier
                 self._history.add(names, parameters, *keys, call_number, nested=self._tracer.busy)
                 self._history.log_latest(seconds)
                 self._cache.add(concrete, call_number)
+                if runs is not concrete:
+                    self._history.add_guards(runs.key, runs.leaf_names, runs.guards)
+                    self._cache.add(runs, call_number)
                 self._captured.record_trace(self._history.count)
             return concrete
 
@@ -312,6 +325,8 @@ class Function(PicklableFunction, Generic[P, R]):
         if not reduce and not (self._may_relax_sizes and dispatch.current().innermost.eager):
             return self._tracer.new(call)
         relaxed_call = relaxed(call, earlier, reduce == BATCH, {} if reduce else self._history.fixed_axes)
+        if relaxed_call.key == call.key and not reduce:
+            return self._first(call)
         if (
             relaxed_call.key == call.key
             or self._history.dynamic_sizes_error
@@ -328,6 +343,14 @@ class Function(PicklableFunction, Generic[P, R]):
         concrete = self._tracer.new(call)  # outside of the handler, so that its errors stand alone
         self._history.dynamic_sizes_error = message
         return concrete
+
+    def _first(self, call: CallArguments) -> ConcreteFunction:
+        """A new trace for arguments that differ from those of earlier traces in more than sizes."""
+        static = self._tracer.new(call)
+        if self.input_signature is None:
+            fixed = self._history.fixed_axes
+            static.for_all_batches = trace_for_all_batches(self._tracer, static, call, fixed)
+        return static
 
     @property
     def _may_relax_sizes(self) -> bool:

@@ -69,7 +69,7 @@ def test_the_process_backend_holds_for_later_traces() -> None:
     df.config.set_backend("numpy")
     assert df.config.get_backend() == "numpy"
     f(df.ones([2]))
-    f(df.ones([3]))
+    f(df.ones([2, 2]))
     assert [c.options.backend for c in f.concrete_functions] == ["llvm", "numpy"]
 
 

@@ -74,10 +74,13 @@ def mean_and_gradient(x: Any) -> Any:
     bool(switches.checked_side()), reason="programs with checked memory compute sizes by code of their own"
 )
 def test_a_program_for_all_sizes_runs_the_kernels_of_the_one_before() -> None:
-    traced = df.function(mean_and_gradient)
-    for n in (32, 48):
-        traced(df.ones([n]))
-    static, symbolic = (set(c.compiled.executable.program.sources) for c in traced.concrete_functions)
+    sources = []
+    for sizes in ("exact", "automatic"):
+        traced = df.function(mean_and_gradient, sizes=sizes)
+        traced(df.ones([32]))
+        (concrete,) = traced.concrete_functions
+        sources.append(set(concrete.compiled_for([df.ones([32])]).executable.program.sources))
+    static, symbolic = sources
     assert symbolic == static
 
 

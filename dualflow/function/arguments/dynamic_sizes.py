@@ -74,6 +74,24 @@ def relaxed(
     return replace(call, key=call.key._replace(leaves=leaves))
 
 
+def with_dynamic_first_axes(call: CallArguments, fixed: Container[Axis]) -> CallArguments:
+    """``call``, whose tensors have a dynamic first size: batches differ more often than what is in them.
+
+    A size of 0 or 1 stays static, since ops treat it unlike others; so do the sizes of ``fixed`` axes.
+    """
+    leaves = [_with_dynamic_first_axis(leaf, (i, 0) in fixed) for i, leaf in enumerate(call.key.leaves)]
+    return replace(call, key=call.key._replace(leaves=tuple(leaves)))
+
+
+def _with_dynamic_first_axis(leaf: Leaf, is_fixed: bool) -> Leaf:
+    if is_fixed or not isinstance(leaf, TensorLeaf) or leaf.spec.shape is UNKNOWN_RANK or not leaf.spec.shape:
+        return leaf
+    first, *others = leaf.spec.shape
+    if first is None or first < 2:
+        return leaf
+    return TensorLeaf(TensorSpec(Shape([None, *others]), leaf.spec.dtype, leaf.spec.name))
+
+
 def _accepts(old: Leaf, new: Leaf) -> bool:
     """Whether a trace with the leaf ``old`` accepts arguments with the leaf ``new``."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):

@@ -62,7 +62,7 @@ def buffer_place(executable, op, number):
 PROGRAM = (
     WRONG
     + """
-@df.function
+@df.function(sizes="exact")
 def doubled(x):
     return df.exp(x) * 2.0  # here
 
@@ -174,7 +174,7 @@ def test_a_dead_intermediate_of_another_call_is_never_read_as_a_value(tmp_path: 
     program = (
         WRONG
         + """
-@df.function
+@df.function(sizes="exact")
 def sums(x):
     return df.cumsum(df.sort(df.exp(x)) * 2.0)  # a host call stands between two kernels
 
@@ -232,7 +232,7 @@ ctypes.string_at(address, 1)
 LOOP = (
     WRONG
     + """
-@df.function
+@df.function(sizes="exact")
 def powers(x, n):
     rows = df.TensorArray(df.float32, size=0, dynamic_size=True)
     for i in df.range(n):
@@ -270,7 +270,7 @@ def test_a_fault_where_sizes_are_learnt_names_its_kernel(side: str, step: int, t
     program = (
         WRONG
         + f"""
-@df.function
+@df.function(sizes="exact")
 def positive(x):
     return df.exp(x[x > 0.0])  # here
 
@@ -315,19 +315,19 @@ def note(*tensors):
 
 w = df.Variable(rng.normal(size=(64, 32)).astype(np.float32))
 
-@df.function
+@df.function(sizes="exact")
 def step(x):
     with df.GradientTape() as tape:
         loss = df.reduce_mean(df.tanh(x @ w) ** 2)
     w.assign_sub(0.1 * tape.gradient(loss, w))
     return loss
 
-@df.function
+@df.function(sizes="exact")
 def summed(x):
     rows = df.nn.softmax(x), df.reduce_max(x, axis=1), df.reduce_mean(x, axis=1)
     return df.reduce_sum(x), df.reduce_sum(x, axis=0), df.cumsum(x), *rows
 
-@df.function
+@df.function(sizes="exact")
 def halvings(x):
     count = 0
     while df.reduce_max(x) > 1.0:
@@ -335,7 +335,7 @@ def halvings(x):
         count += 1
     return x, count
 
-@df.function
+@df.function(sizes="exact")
 def grown(x, n):
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -344,7 +344,7 @@ def grown(x, n):
             positive = df.tanh(positive) * 0.6
     return positive, tape.gradient(positive, x)
 
-@df.function
+@df.function(sizes="exact")
 def stacked(x, n):
     rows = df.TensorArray(df.float32, size=0, dynamic_size=True)
     for i in df.range(n):
@@ -352,13 +352,13 @@ def stacked(x, n):
         rows = rows.write(i, x)
     return rows.stack(), df.where(x > 0.0)
 
-@df.function
+@df.function(sizes="exact")
 def checked(x):
     w.assign_add(df.ones([64, 32]))
     df.debugging.assert_less(df.reduce_max(x), 100.0, message="too large")
     return df.gather(x, df.cast(x[0], df.int32))
 
-@df.function
+@df.function(sizes="exact")
 def by_host(x):
     return df.linalg.det(x @ df.transpose(x)) * 2.0
 
@@ -381,7 +381,8 @@ for x in long:
     note(df.exp(x) + 1.0, df.reduce_sum(x))
 sums = [None] * 4
 def work(i):
-    sums[i] = [df.function(lambda x: df.reduce_sum(df.exp(x) * x))(long[i]).numpy() for _ in range(5)]
+    total = df.function(lambda x: df.reduce_sum(df.exp(x) * x), sizes="exact")
+    sums[i] = [total(long[i]).numpy() for _ in range(5)]
 threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
 [t.start() for t in threads]
 [t.join() for t in threads]
@@ -426,7 +427,7 @@ def test_another_value_is_refused() -> None:
 def test_numba_code_cannot_call_a_checked_graph(tmp_path: Path) -> None:
     program = """
 import dualflow as df
-f = df.function(lambda x: x + 1.0)
+f = df.function(lambda x: x + 1.0, sizes="exact")
 try:
     f.get_concrete_function(df.TensorSpec([3])).njit()
 except df.errors.InvalidArgumentError as error:

@@ -226,7 +226,7 @@ def test_another_process_compiles_nothing_for_another_graph_of_known_kernels() -
 
 
 def executable(f: Callable[..., Any], *arrays: Any) -> Any:
-    traced = df.function(f)
+    traced = df.function(f, sizes="exact")
     traced(*map(df.constant, arrays))
     (concrete,) = traced.concrete_functions
     return concrete.compiled.executable

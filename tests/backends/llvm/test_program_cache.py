@@ -147,13 +147,13 @@ def test_a_loaded_program_of_dynamic_sizes_serves_all_sizes() -> None:
 
 def test_loaded_programs_of_one_and_of_all_sizes_share_their_code() -> None:
     """The second program is stored without the code of the first, which is an object of its own."""
-    first, second = (df.function(several_rows) for _ in range(2))
-    for rows in (4, 5):
-        assert arrays(first(matrix(rows, 3))) == arrays(second(matrix(rows, 3)))
-    static, dynamic = (
-        concrete.compiled_for([matrix(rows, 3)]).executable
-        for concrete, rows in zip(second.concrete_functions, (4, 5), strict=True)
-    )
+    programs = []
+    for sizes in ("exact", "automatic") * 2:
+        f = df.function(several_rows, sizes=sizes)
+        f(matrix(4, 3))
+        (concrete,) = f.concrete_functions
+        programs.append(concrete.compiled_for([matrix(4, 3)]).executable)
+    static, dynamic = programs[2:]
     assert static.loaded
     assert dynamic.loaded
     assert set(static.libraries) == set(dynamic.libraries)
@@ -177,8 +177,8 @@ def test_a_loaded_program_updates_variables() -> None:
 
 
 def test_a_loaded_program_goes_with_its_function() -> None:
-    df.function(plain)(matrix(3, 3))
-    f = df.function(plain)
+    df.function(plain, sizes="exact")(matrix(3, 3))
+    f = df.function(plain, sizes="exact")
     f(matrix(3, 3))
     executable: Any = compiled(f).executable
     references = [weakref.ref(x) for x in (executable, *executable.libraries)]

@@ -37,7 +37,7 @@ def launches(function: Any) -> list[Launch]:
 def check_same_bits(f: Callable[..., Any], *inputs: Any) -> Any:
     """On the device ``f`` has the bits of the default backend; returns the compiled function."""
     on_device = df.function(f, backend="opencl", autograph=False)
-    expected = df.function(f, backend="llvm", autograph=False)(*inputs)
+    expected = df.function(f, backend="llvm", autograph=False, sizes="exact")(*inputs)
     for a, b in zip(df.nest.flatten(on_device(*inputs)), df.nest.flatten(expected), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
     return on_device

@@ -36,7 +36,9 @@ def variable_on_gpu(value: Any) -> Any:
 
 @pytest.mark.parametrize("backend", ["llvm", "opencl"])
 def test_a_call_with_arguments_on_the_device_transfers_nothing(backend: str) -> None:
-    f = df.function(lambda x: (df.tanh(x) @ df.transpose(x), df.reduce_sum(x)), backend=backend)
+    f = df.function(
+        lambda x: (df.tanh(x) @ df.transpose(x), df.reduce_sum(x)), backend=backend, sizes="exact"
+    )
     expected, x = f(X), X.gpu()
     for _ in range(3):
         results = f(x)

@@ -32,7 +32,7 @@ def function_calls(call: Callable[[], Any]) -> Counter[str]:
 def walks() -> list[Counter[str]]:
     """The counts of the first three calls of a function of a nested structure of four tensors."""
     x = df.constant([1.0, 2.0])
-    f = df.function(lambda a, b: a["u"] * b[0] + b[1][0] * a["v"])
+    f = df.function(lambda a, b: a["u"] * b[0] + b[1][0] * a["v"], sizes="exact")
     return [function_calls(lambda: f({"u": x, "v": x}, [x, (x, 2)])) for _ in range(3)]
 
 

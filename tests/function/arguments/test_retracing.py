@@ -34,7 +34,7 @@ def test_the_first_trace_has_no_reason():
         (([1],), ((1,),), "x went from [*] to (*) (another structure: keep to one)"),
         ((None,), (df.constant(1.0),), "x went from None to * (another structure: keep to one)"),
         (({"a": 1},), ({"b": 1},), "x went from dict(a=*) to dict(b=*) (another structure: keep to one)"),
-        ((df.zeros([3]),), (df.zeros([4]),), "(this trace serves all sizes)"),
+        ((df.zeros([3, 4]),), (df.zeros([3, 5]),), "(this trace serves all sizes)"),
         (("a", df.Variable(1.0)), ("a", df.constant(1.0)), "n went from variable float32[] to float32[]"),
     ],
 )

@@ -102,7 +102,10 @@ MUTANTS: dict[str, tuple[Callable[[Patch], None], Callable[[], Calls]]] = {
         of(lambda x, y: x - 2 * y, lambda f: f(x=A, y=B), lambda f: f(y=A, x=B)),
     ),
     "dtypes of recent calls": (without_part(1), of(lambda x: x + 1, lambda f: f(A), lambda f: f(WIDE))),
-    "shapes of recent calls": (without_part(2), of(lambda x: x + 1, lambda f: f(A), lambda f: f(LONG))),
+    "shapes of recent calls": (
+        without_part(2),
+        of(lambda x: x + 1, lambda f: f(A), lambda f: f(LONG), sizes="exact"),
+    ),
     "types of values of recent calls": (
         without_part(3),
         of(lambda x, n: x + int(n is True), lambda f: f(A, 1), lambda f: f(A, True)),
@@ -248,7 +251,7 @@ def test_a_taped_call_without_its_sources_gives_other_results() -> None:
             y = f(A, B)
         return tape.gradient(y, source)
 
-    f = df.function(lambda x, y: x * y)
+    f = df.function(lambda x, y: x * y, sizes="exact")
     assert [outcome(lambda s=s: slopes(f, s)) for s in (A, B)] == [outcome(lambda: B), outcome(lambda: A)]
     gradients: Any = f.get_concrete_function(A, B)._own._gradients
     gradients._by_watched = OneEntry()

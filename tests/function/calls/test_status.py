@@ -42,7 +42,7 @@ def status_of_a_process(tmp_path: Path, **environment: str) -> str:
 
 def test_each_facility_is_reported_once_after_the_traces() -> None:
     f = df.function(lambda x: x + 1.0, name="f")
-    f(df.ones([2])), f(df.ones([3]))
+    f(df.ones([2])), f(df.ones([2, 2]))
     traces, _, process = f.status().partition("\nin this process\n")
     assert traces.count("native: ") == 2
     assert [line.split(":")[0].strip() for line in process.splitlines()] == FACILITIES

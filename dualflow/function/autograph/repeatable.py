@@ -1,0 +1,219 @@
+"""Finds functions that are repeatable: a second run has no effects but the nodes that a trace records.
+
+Such a function assigns no attributes, items or outer variables. It calls ops, Python's own functions without
+effects, and other repeatable functions. From outside it reads tensors, variables and plain values. The
+analysis is by syntax and by the objects that names refer to now; what it can't decide is not repeatable.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import inspect
+import math
+import weakref
+from collections.abc import Iterable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.tape import GradientTape
+from dualflow.function.autograph.do_not_convert import runs_unconverted
+from dualflow.function.autograph.parsing import SourceError, parsed
+
+_PACKAGE: Final = __name__.partition(".")[0]
+_OPS: Final = (f"{_PACKAGE}.ops.", f"{_PACKAGE}.numpy.")
+"""The packages whose functions record ops, and have no other effects."""
+_REFUSED: Final = (
+    *(ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.Raise, ast.Assert),
+    *(ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Try),
+    *(ast.TryStar, ast.Match, ast.While),
+)
+"""Statements with effects outside of the function, or whose course may differ between two runs."""
+_BUILT_INS: Final = frozenset(
+    {abs, bool, complex, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, pow, range}
+    | {reversed, round, slice, str, sum, tuple, type, zip}
+)
+"""Python's functions without effects, which call no function of the user."""
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, np.generic)
+_VALUES: Final = (*_PLAIN, AbstractTensor, AbstractVariable, DType, Shape, TensorSpec, np.dtype)
+"""The types of outer values that the function can't change by itself: the trace records assignments."""
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset, np.ndarray)
+_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
+_MAX_ITEMS: Final = 1_000
+_CHANGING: Final = frozenset(
+    {
+        "add",
+        "append",
+        "clear",
+        "difference_update",
+        "discard",
+        "extend",
+        "insert",
+        "intersection_update",
+        "pop",
+    }
+    | {"popitem", "remove", "reverse", "setdefault", "sort", "symmetric_difference_update", "update"}
+    | {"byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags"}
+)
+"""The methods that change lists, dicts, sets and arrays."""
+
+
+class _Facts(NamedTuple):
+    """What follows from the syntax of a function.
+
+    Attributes:
+        outer: the names that it reads from outside of it.
+        paths: the dotted paths that begin with such a name, and are called or read.
+        changes: whether it changes a container in place, which then has to be its own.
+    """
+
+    outer: frozenset[str]
+    paths: frozenset[tuple[str, ...]]
+    changes: bool
+
+
+_facts: Final[weakref.WeakKeyDictionary[CodeType, dict[str, _Facts | None]]] = weakref.WeakKeyDictionary()
+"""By a function's code and file: its facts; None if it is not repeatable."""
+
+
+def is_repeatable(function: Any) -> bool:
+    """Whether running ``function`` again has no effect but its result and what a trace records."""
+    return _is_repeatable(function, set())
+
+
+def _is_repeatable(function: Any, pending: set[CodeType]) -> bool:
+    if not isinstance(function, FunctionType) or runs_unconverted(function) or function.__kwdefaults__:
+        return False
+    code = function.__code__
+    if code in pending:
+        return True
+    pending.add(code)
+    facts = _facts_of(function)
+    if facts is None or not all(isinstance(x, _PLAIN) for x in function.__defaults__ or ()):
+        return False
+    roots = dict(_outer_values(function, facts.outer))
+    return roots.keys() == facts.outer and all(
+        _is_harmless(roots[path[0]], path[1:], facts.changes, pending) for path in facts.paths
+    )
+
+
+def _facts_of(function: FunctionType) -> _Facts | None:
+    by_file = _facts.setdefault(function.__code__, {})
+    file = function.__code__.co_filename
+    if file not in by_file:
+        try:
+            tree = parsed(function)
+        except SourceError:
+            return None
+        body = [tree.body] if isinstance(tree, ast.Lambda) else tree.body
+        by_file[file] = _facts_in(function.__code__, [node for part in body for node in ast.walk(part)])
+    return by_file[file]
+
+
+def _facts_in(code: CodeType, nodes: Iterable[ast.AST]) -> _Facts | None:
+    """The facts of a body's nodes; None if one has effects, or if an outer name is an inner one as well."""
+    codes = list(_codes(code))
+    instructions = [x for inner in codes for x in dis.get_instructions(inner)]
+    outer = frozenset({x.argval for x in instructions if x.opname in _READS}.union(code.co_freevars))
+    if not outer.isdisjoint(name for inner in codes for name in (*inner.co_varnames, *inner.co_cellvars)):
+        return None
+    paths: set[tuple[str, ...]] = set()
+    parts: set[ast.AST] = set()
+    changes = False
+    for node in nodes:
+        if isinstance(node, _REFUSED):
+            return None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return None
+        changes |= isinstance(node, ast.AugAssign) or (
+            isinstance(node, ast.Attribute) and node.attr in _CHANGING
+        )
+        if isinstance(node, ast.Attribute | ast.Name) and node not in parts:
+            path, parents = _path(node)
+            parts.update(parents)
+            if path and path[0] in outer:
+                paths.add(path)
+    return _Facts(outer, frozenset(paths), changes)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """``code``, and that of the functions inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _path(node: ast.expr) -> tuple[tuple[str, ...], list[ast.expr]]:
+    """The names of ``a.b.c``, and the nodes of ``a.b`` and ``a``; no names if it begins with no name."""
+    names: list[str] = []
+    parents: list[ast.expr] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+        parents.append(node)
+    return ((node.id, *reversed(names)), parents) if isinstance(node, ast.Name) else ((), parents)
+
+
+def _outer_values(function: FunctionType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for name in names:
+        if name in cells:
+            try:
+                yield name, cells[name].cell_contents
+            except ValueError:  # it is not assigned
+                continue
+        elif name in function.__globals__:
+            yield name, function.__globals__[name]
+        elif hasattr(builtins, name):
+            yield name, getattr(builtins, name)
+
+
+def _is_harmless(value: Any, path: tuple[str, ...], changes: bool, pending: set[CodeType]) -> bool:
+    """Whether code may read and call the attribute ``path`` of an outer value."""
+    while path and isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] not in (_PACKAGE, "numpy", "math") or path[0] == "random":
+            return False
+        value, path = getattr(value, path[0], None), path[1:]
+    if isinstance(value, _VALUES):
+        return True
+    if isinstance(value, _CONTAINERS):
+        return not changes and _holds_values(value)
+    if path:
+        return False
+    if isinstance(value, FunctionType) and _package(value) not in (_PACKAGE, np.__name__):
+        return _is_repeatable(value, pending)
+    return _is_op(value)
+
+
+def _holds_values(container: Any) -> bool:
+    """Whether a container of the user has values without effects only, as far as it is examined."""
+    if isinstance(container, np.ndarray):
+        return not container.dtype.hasobject
+    items = list(container.values()) if isinstance(container, dict) else list(container)
+    return len(items) <= _MAX_ITEMS and all(
+        _holds_values(x) if type(x) in _CONTAINERS else isinstance(x, _VALUES) for x in items
+    )
+
+
+def _package(function: Any) -> str:
+    return (getattr(function, "__module__", None) or "").partition(".")[0]
+
+
+def _is_op(function: Any) -> bool:
+    """Whether a callable is an op, or a function of NumPy or Python that has no effects."""
+    if isinstance(function, type):
+        return function in _BUILT_INS or function is GradientTape or issubclass(function, np.generic)
+    if isinstance(function, BuiltinFunctionType):
+        return function in _BUILT_INS or function.__module__ == math.__name__
+    if isinstance(function, np.ufunc):
+        return True
+    return inspect.isroutine(function) and (function.__module__ or "").startswith(_OPS)

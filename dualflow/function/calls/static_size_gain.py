@@ -1,0 +1,30 @@
+"""Whether a program that is compiled for the sizes of one call runs faster than one for all sizes.
+
+Loop nests, matrix products and copies run as fast if the size of an argument's first axis is read at the
+call. Algorithms that are chosen by a size (sorts, transforms, windows, scatters) may not. Sizes that depend
+on data, bodies of branches and loops, and calls of Python are planned for what is static.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.passes.assignments import ASSIGNMENT
+from dualflow.graph.string_graphs import holds_strings
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, MatMul, Reduce, View
+
+_FOR_ALL_SIZES: Final = frozenset((CopyPieces, Elementwise, Literal, MatMul, Reduce, View))
+"""The kinds of ops whose kernels don't depend on the first size of an argument."""
+
+
+def gains_from_static_sizes(graph: Graph) -> bool:
+    """Whether an op of ``graph``, whose sizes are static, has a faster kernel than for all sizes."""
+    return holds_strings(graph) or not all(map(_runs_alike_for_all_sizes, graph.nodes))
+
+
+def _runs_alike_for_all_sizes(node: Node) -> bool:
+    kind = node.op.kind
+    if type(kind) is View and kind.sliding:
+        return False
+    return type(kind) in _FOR_ALL_SIZES or node.op is ASSIGNMENT
