@@ -42,8 +42,8 @@ _BUILT_INS: Final = frozenset(
     | {reversed, round, slice, str, sum, tuple, type, zip}
 )
 """Python's functions without effects, which call no function of the user."""
-_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, np.generic)
-_VALUES: Final = (*_PLAIN, AbstractTensor, AbstractVariable, DType, Shape, TensorSpec, np.dtype)
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range)
+_VALUES: Final = (np.generic, AbstractTensor, AbstractVariable, DType, Shape, TensorSpec, np.dtype)
 """The types of outer values that the function can't change by itself: the trace records assignments."""
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, np.ndarray)
 _READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
@@ -86,22 +86,41 @@ _facts: Final[weakref.WeakKeyDictionary[CodeType, dict[str, _Facts | None]]] = w
 
 def is_repeatable(function: Any) -> bool:
     """Whether running ``function`` again has no effect but its result and what a trace records."""
-    return _is_repeatable(function, set())
+    reached = _Reached()
+    return _is_repeatable(function, reached) and not (reached.changes and reached.holds_containers)
 
 
-def _is_repeatable(function: Any, pending: set[CodeType]) -> bool:
+class _Reached:
+    """What the functions that a call reaches have in common.
+
+    Attributes:
+        codes: the code of the functions.
+        changes: whether one of them may change a container, such as an argument that another one passes.
+        holds_containers: whether one of them reads a container of the user from outside of it.
+    """
+
+    __slots__ = ("changes", "codes", "holds_containers")
+
+    def __init__(self) -> None:
+        self.codes: set[CodeType] = set()
+        self.changes = False
+        self.holds_containers = False
+
+
+def _is_repeatable(function: Any, reached: _Reached) -> bool:
     if not isinstance(function, FunctionType) or runs_unconverted(function) or function.__kwdefaults__:
         return False
     code = function.__code__
-    if code in pending:
+    if code in reached.codes:
         return True
-    pending.add(code)
+    reached.codes.add(code)
     facts = _facts_of(function)
-    if facts is None or not all(isinstance(x, _PLAIN) for x in function.__defaults__ or ()):
+    if facts is None or not all(type(x) in _PLAIN for x in function.__defaults__ or ()):
         return False
+    reached.changes |= facts.changes
     roots = dict(_outer_values(function, facts.outer))
     return roots.keys() == facts.outer and all(
-        _is_harmless(roots[path[0]], path[1:], facts.changes, pending) for path in facts.paths
+        _is_harmless(roots[path[0]], path[1:], reached) for path in facts.paths
     )
 
 
@@ -177,21 +196,27 @@ def _outer_values(function: FunctionType, names: Iterable[str]) -> Iterator[tupl
             yield name, getattr(builtins, name)
 
 
-def _is_harmless(value: Any, path: tuple[str, ...], changes: bool, pending: set[CodeType]) -> bool:
+def _is_harmless(value: Any, path: tuple[str, ...], reached: _Reached) -> bool:
     """Whether code may read and call the attribute ``path`` of an outer value."""
     while path and isinstance(value, ModuleType):
         if value.__name__.partition(".")[0] not in (_PACKAGE, "numpy", "math") or path[0] == "random":
             return False
         value, path = getattr(value, path[0], None), path[1:]
-    if isinstance(value, _VALUES):
+    if _is_value(value):
         return True
-    if isinstance(value, _CONTAINERS):
-        return not changes and _holds_values(value)
+    if type(value) in _CONTAINERS:
+        reached.holds_containers = True
+        return _holds_values(value)
     if path:
         return False
     if isinstance(value, FunctionType) and _package(value) not in (_PACKAGE, np.__name__):
-        return _is_repeatable(value, pending)
+        return _is_repeatable(value, reached)
     return _is_op(value)
+
+
+def _is_value(x: Any) -> bool:
+    """Whether ``x`` is a tensor, variable or plain value; a user's subclass of a number may have effects."""
+    return type(x) in _PLAIN or isinstance(x, _VALUES)
 
 
 def _holds_values(container: Any) -> bool:
@@ -200,7 +225,7 @@ def _holds_values(container: Any) -> bool:
         return not container.dtype.hasobject
     items = list(container.values()) if isinstance(container, dict) else list(container)
     return len(items) <= _MAX_ITEMS and all(
-        _holds_values(x) if type(x) in _CONTAINERS else isinstance(x, _VALUES) for x in items
+        _holds_values(x) if type(x) in _CONTAINERS else _is_value(x) for x in items
     )
 
 
@@ -216,4 +241,5 @@ def _is_op(function: Any) -> bool:
         return function in _BUILT_INS or function.__module__ == math.__name__
     if isinstance(function, np.ufunc):
         return True
-    return inspect.isroutine(function) and (function.__module__ or "").startswith(_OPS)
+    module = getattr(function, "__module__", None)  # a method of an object in C has none
+    return inspect.isroutine(function) and (module or "").startswith(_OPS)

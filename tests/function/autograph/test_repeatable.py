@@ -146,7 +146,54 @@ def unknown(x: Any) -> Any:
     return no_such_name(x)  # type: ignore[name-defined]  # noqa: F821
 
 
+class Counting(list[Any]):
+    def __getitem__(self, key: Any) -> Any:
+        LOG.append(key)
+        return 1.0
+
+
+COUNTING = Counting()
+NEXT = NUMBERS.__next__
+
+
+def append_to(values: list[Any], x: Any) -> Any:
+    values.append(x)
+    return x
+
+
+def add_to(values: Any, x: Any) -> Any:
+    values += [1]
+    return x
+
+
+def returns_the_log() -> Any:
+    return LOG
+
+
+def passes_the_log(x: Any) -> Any:
+    return append_to(LOG, x)
+
+
+def passes_an_array(x: Any) -> Any:
+    return add_to(TABLE, x)
+
+
+def appends_to_a_returned_list(x: Any) -> Any:
+    append_to(returns_the_log(), x)
+    return x
+
+
+def reads_a_subclass(x: Any) -> Any:
+    return x * COUNTING[0]
+
+
+def calls_a_method_of_an_iterator(x: Any) -> Any:
+    return x * NEXT()
+
+
 NOTICED = [
+    *(passes_the_log, passes_an_array, appends_to_a_returned_list, reads_a_subclass),
+    calls_a_method_of_an_iterator,
     *(prints, appends, extends_an_alias, assigns_an_item, assigns_an_attribute, assigns_a_global),
     *(calls_an_object, calls_a_traced_function, draws, draws_by_numpy, reads_the_time, advances_an_iterator),
     *(
