@@ -6,6 +6,8 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Final
 
@@ -17,6 +19,18 @@ _OURS, _KERAS_BACKEND = OWN_FILES
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LIBRARIES: Final = (os.sep + "site-packages" + os.sep, _KERAS_BACKEND, "<frozen ")
 
+_silenced: Final[ContextVar[bool]] = ContextVar("dualflow_silenced", default=False)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """A context in which the current thread gives no warnings of dualflow: they have been given before."""
+    token = _silenced.set(True)
+    try:
+        yield
+    finally:
+        _silenced.reset(token)
+
 
 def warn_user(message: str, frame: FrameType | None = None, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line: that of the innermost frame outside of dualflow and installed packages.
@@ -24,6 +38,8 @@ def warn_user(message: str, frame: FrameType | None = None, category: type[Warni
     In functions converted by autograph it is the original line. ``frame`` is where the search begins, by
     default the caller. Like other warnings it is shown once per line.
     """
+    if _silenced.get():
+        return
     outside = [f for f in _outwards(frame or sys._getframe(1)) if not _is_in(f, _OURS)]
     user_frame = next((f for f in outside if not any(x in f.f_code.co_filename for x in _LIBRARIES)), None)
     at = user_frame or outside[0]
@@ -37,7 +53,7 @@ def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning]
     """Warn at a line of a file; at the user's line if ``place`` is None."""
     if place is None:
         warn_user(message, sys._getframe(1), category)
-    else:
+    elif not _silenced.get():
         warnings.warn_explicit(message, category, *place)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from dualflow.core.garbage_collection import collections_delayed
+from dualflow.core.warning import silenced
 from dualflow.function.arguments.dynamic_sizes import Axis, with_dynamic_first_axes
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
@@ -40,7 +41,7 @@ def trace_for_all_batches(
     if not (_is_plain(call.key) and is_repeatable(tracer.function)):
         return None
     try:
-        with collections_delayed():
+        with collections_delayed(), silenced():  # the first trace has given the warnings
             concrete = tracer.record(dynamic_call, guards_sizes=True)
     except Exception:  # an op, or Python code, refuses dynamic sizes: the static trace has succeeded
         return None

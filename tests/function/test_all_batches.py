@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,23 @@ def test_effects_of_python_happen_once_in_each_trace() -> None:
     f(batch(5))
     assert read == [(5, 3)]
     assert shapes(f) == [(5, 3)]
+
+
+def test_warnings_are_given_once() -> None:
+    @df.function
+    def f(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.cast(x, df.int32)
+        return x if tape.gradient(y, x) is None else -x
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f(batch(5))
+        once = len(caught)
+        df.function(f.python_function, sizes="exact")(batch(5))
+    assert len(caught) == 2 * once > 0
+    assert shapes(f) == [(None, 3)]
 
 
 @pytest.mark.parametrize(

@@ -94,15 +94,15 @@ class _Reached:
     """What the functions that a call reaches have in common.
 
     Attributes:
-        codes: the code of the functions.
+        functions: the functions.
         changes: whether one of them may change a container, such as an argument that another one passes.
         holds_containers: whether one of them reads a container of the user from outside of it.
     """
 
-    __slots__ = ("changes", "codes", "holds_containers")
+    __slots__ = ("changes", "functions", "holds_containers")
 
     def __init__(self) -> None:
-        self.codes: set[CodeType] = set()
+        self.functions: set[FunctionType] = set()
         self.changes = False
         self.holds_containers = False
 
@@ -110,10 +110,9 @@ class _Reached:
 def _is_repeatable(function: Any, reached: _Reached) -> bool:
     if not isinstance(function, FunctionType) or runs_unconverted(function) or function.__kwdefaults__:
         return False
-    code = function.__code__
-    if code in reached.codes:
+    if function in reached.functions:
         return True
-    reached.codes.add(code)
+    reached.functions.add(function)
     facts = _facts_of(function)
     if facts is None or not all(type(x) in _PLAIN for x in function.__defaults__ or ()):
         return False
@@ -215,8 +214,8 @@ def _is_harmless(value: Any, path: tuple[str, ...], reached: _Reached) -> bool:
 
 
 def _is_value(x: Any) -> bool:
-    """Whether ``x`` is a tensor, variable or plain value; a user's subclass of a number may have effects."""
-    return type(x) in _PLAIN or isinstance(x, _VALUES)
+    """Whether ``x`` is a tensor, variable or plain value; operators of a user's subclass may have effects."""
+    return type(x) in _PLAIN or (isinstance(x, _VALUES) and _package(type(x)) in (_PACKAGE, np.__name__))
 
 
 def _holds_values(container: Any) -> bool:

@@ -191,9 +191,36 @@ def calls_a_method_of_an_iterator(x: Any) -> Any:
     return x * NEXT()
 
 
+class Loud(df.Variable):
+    def __mul__(self, other: Any) -> Any:
+        print(other)
+        return other
+
+
+LOUD = Loud(1.0)
+
+
+def reads_a_variable_of_the_user(x: Any) -> Any:
+    return LOUD * x
+
+
+def closed_over(values: list[Any]) -> Callable[[Any], Any]:
+    def inner(x: Any) -> Any:
+        return sum(values) * x
+
+    return inner
+
+
+QUIET, NOISY = closed_over([1.0]), closed_over([prints])
+
+
+def calls_two_closures_of_one_code(x: Any) -> Any:
+    return QUIET(x) + NOISY(x)
+
+
 NOTICED = [
     *(passes_the_log, passes_an_array, appends_to_a_returned_list, reads_a_subclass),
-    calls_a_method_of_an_iterator,
+    *(calls_a_method_of_an_iterator, reads_a_variable_of_the_user, calls_two_closures_of_one_code),
     *(prints, appends, extends_an_alias, assigns_an_item, assigns_an_attribute, assigns_a_global),
     *(calls_an_object, calls_a_traced_function, draws, draws_by_numpy, reads_the_time, advances_an_iterator),
     *(
