@@ -53,8 +53,22 @@ class TraceCache:
     @property
     def traces(self) -> list[ConcreteFunction]:
         """The traces that run calls; keys are in the order in which they were added."""
-        traces = [c for several in list(self._traces.values()) for c in several]
-        return [c for c in traces if c.for_all_batches is None or c.compiled.called]
+        return [c for c in self._all if c.for_all_batches is None or c.compiled.called]
+
+    @property
+    def without_guards(self) -> list[ConcreteFunction]:
+        """The traces as a saved model has them.
+
+        A static trace is in place of that for all batches if Python code decides by the size of a batch.
+        """
+        guarded = [c.for_all_batches for c in self._all if c.for_all_batches and c.for_all_batches.is_guarded]
+        replaced = [c for c in self._all if c.for_all_batches and not c.for_all_batches.is_guarded]
+        left_out = {id(c) for c in (*guarded, *replaced)}
+        return [c for c in self._all if id(c) not in left_out]
+
+    @property
+    def _all(self) -> list[ConcreteFunction]:
+        return [c for several in list(self._traces.values()) for c in several]
 
     def count(self, key: Key) -> int:
         """The number of traces for ``key``."""

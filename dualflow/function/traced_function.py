@@ -431,6 +431,11 @@ class Function(PicklableFunction, Generic[P, R]):
         """The cached traces, in the order of their creation."""
         return self._cache.traces
 
+    @property
+    def traces_without_guards(self) -> list[ConcreteFunction]:
+        """The cached traces that a saved model has."""
+        return self._cache.without_guards
+
     def cache_info(self) -> CacheInfo:
         """The number of hits and misses, the largest and the current number of traces."""
         misses = self._tracer.attempts

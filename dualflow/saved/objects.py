@@ -209,7 +209,7 @@ class ObjectWriter:
             {
                 "name": function.name,
                 "input_signature": None if specs is None else to_json(specs, "the input signature"),
-                "traces": [self.traces.number(trace) for trace in function.concrete_functions],
+                "traces": [self.traces.number(trace) for trace in function.traces_without_guards],
             }
         )
         return len(self.functions) - 1

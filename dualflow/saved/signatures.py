@@ -80,7 +80,7 @@ def single_trace(function: Any, what: str) -> ConcreteFunction:
     if function.input_signature is not None:
         trace: ConcreteFunction = function.get_concrete_function()
         return trace
-    traces = function.concrete_functions
+    traces = function.traces_without_guards
     if len(traces) != 1:
         raise InvalidArgumentError(
             f"{function!r} has {len(traces)} traces, and {what} needs one: pass "

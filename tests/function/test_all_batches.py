@@ -103,6 +103,13 @@ def test_what_static_sizes_make_faster_is_static(gains: Any) -> None:
     assert shapes(f) == [(5, 3)]
 
 
+def test_a_sum_of_columns_is_static_if_the_number_of_rows_decides_how_it_is_added() -> None:
+    f = df.function(lambda x: df.reduce_sum(x, axis=0))
+    f(batch(100_000))
+    f(df.ones([100, 3, 1]))
+    assert shapes(f) == [(100_000, 3), (None, 3, 1)]
+
+
 @pytest.mark.parametrize(
     "options",
     [

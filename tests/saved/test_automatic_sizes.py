@@ -42,6 +42,22 @@ def test_a_trace_of_some_sizes_only_is_refused_with_a_remedy(tmp_path: Path) -> 
     assert "test_automatic_sizes.py" in str(raised.value)
 
 
+@pytest.mark.parametrize(("decides", "sizes"), [(False, (2, 5, 1000)), (True, (2,))])
+def test_a_trace_for_all_batches_is_saved_if_python_decides_by_none(
+    tmp_path: Path, decides: bool, sizes: tuple[int, ...]
+) -> None:
+    model = df.Module()
+    model.f = df.function((lambda x: -x if x.shape[0] > 3 else x) if decides else (lambda x: -x))
+    model.f(df.ones([2]))
+    df.saved_model.save(model, tmp_path / "model")
+    loaded = df.saved_model.load(tmp_path / "model")
+    for size in sizes:
+        np.testing.assert_array_equal(loaded.f(df.ones([size])), model.f(df.ones([size])))
+    if decides:
+        with pytest.raises(df.errors.InvalidArgumentError, match="no trace that was saved"):
+            loaded.f(df.ones([3]))
+
+
 def test_a_loaded_function_does_not_take_other_sizes_than_it_was_saved_for(tmp_path: Path) -> None:
     model = Model()
     model.doubled_if_long(df.ones([2]))

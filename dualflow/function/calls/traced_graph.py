@@ -219,6 +219,11 @@ class TracedGraph:
         return self.trace.guards
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether Python code decides by dynamic sizes."""
+        return any(guard.origin is not None for guard in self.guards.guards)
+
+    @property
     def captured(self) -> tuple[Any, ...]:
         """The source of each capture: a variable, a tensor, or a symbolic tensor of an outer trace."""
         return self.trace.captured
