@@ -15,7 +15,7 @@ import dualflow as df
 PROGRAM = """
 import dualflow as df
 
-@df.function
+@df.function(sizes="exact")
 def scale(x, factor):
     return df.exp(x) * factor
 

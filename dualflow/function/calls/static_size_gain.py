@@ -34,7 +34,7 @@ def _runs_alike_for_all_sizes(node: Node) -> bool:
 
 def _reduces_long_columns(node: Node) -> bool:
     """Whether a reduction of columns has more rows than a program for all sizes is planned for."""
-    shape = tuple(node.inputs[0].spec.shape)
+    shape = [size for size in node.inputs[0].spec.shape if size is not None]  # all are static
     axes, reduced = range(len(shape)), frozenset(node.attrs["axis"])
     planned = (TYPICAL, *shape[1:])
     return is_column_reduction(shape, axes, reduced) and not is_column_reduction(planned, axes, reduced)
