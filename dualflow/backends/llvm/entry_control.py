@@ -241,7 +241,11 @@ class _EntryEmitter:
         """
         with self.entry.builder.if_then(self._ok()):
             buffers: dict[int, list[int]] = {}
-            if not isinstance(statement, ChooseBranch | RunLoop):  # whose statements allocate their outputs
+            undecided = self.entry.unit.memory_bounds.undecided(statement)
+            if isinstance(statement, ChooseBranch | RunLoop):  # its statements allocate and check its outputs
+                blocks = self.entry.unit.memory_bounds.blocks
+                undecided = [elements for elements in undecided if elements.buffer not in blocks]
+            else:
                 buffers = dynamic_buffers(statement.outputs, statement.node.outputs)
             buffers = {buffer: sizes for buffer, sizes in buffers.items() if buffer not in self.rows}
             for buffer, sizes in buffers.items():
@@ -249,7 +253,6 @@ class _EntryEmitter:
             shapes = shapes_without_memory(statement.node)
             for shape in shapes:
                 self.entry.check_size(shape, statement.node)
-            undecided = self.entry.unit.memory_bounds.undecided(statement)
             if_allocated = self.entry.builder.if_then(self._ok()) if buffers or shapes else nullcontext()
             with if_allocated, self.entry.guarded(undecided, statement.node):
                 yield from self._write(statement)
