@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
+from typing import Final
 
 from dualflow.core.code_lines import source_lines
 
@@ -16,6 +17,9 @@ _CLOSING = re.compile(r"[)\]}]")
 _LAMBDA = "<lambda>"
 Span = tuple[int, int, int, int]
 """The first line, last line, first column and end column of code."""
+_MAX_BODIES: Final = 8
+_bodies: Final[dict[tuple[CodeType, str], list[ast.AST]]] = {}
+"""By code and file: the nodes of the bodies of the latest functions."""
 
 
 class SourceError(Exception):
@@ -36,6 +40,23 @@ def parsed(function: FunctionType) -> FunctionNode:
     if tree is None:
         raise SourceError("its source is not available: the file has changed since it was imported")
     return tree
+
+
+def body_nodes(function: FunctionType) -> list[ast.AST]:
+    """The nodes of the body of a function, for reading: several analyses read those of one function.
+
+    Raises:
+        SourceError: there is no source, or several functions match.
+    """
+    key = function.__code__, function.__code__.co_filename
+    nodes = _bodies.get(key)
+    if nodes is None:
+        tree = parsed(function)
+        body = [tree.body] if isinstance(tree, ast.Lambda) else tree.body
+        nodes = _bodies[key] = [node for part in body for node in ast.walk(part)]
+        for oldest in list(_bodies)[:-_MAX_BODIES]:
+            _bodies.pop(oldest, None)
+    return nodes
 
 
 def _definition(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:

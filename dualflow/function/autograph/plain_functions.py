@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from dualflow.function.autograph.callees import HIGHER_ORDER
-from dualflow.function.autograph.parsing import FunctionNode, SourceError, parsed
+from dualflow.function.autograph.parsing import SourceError, body_nodes
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _LOWERED: Final = (
@@ -31,7 +31,7 @@ def is_plain(function: FunctionType) -> bool:
     file = function.__code__.co_filename
     if file not in by_file:
         try:
-            by_file[file] = _callees_in(parsed(function))
+            by_file[file] = _callees_in(body_nodes(function))
         except SourceError:
             return False
     callees = by_file[file]
@@ -41,10 +41,8 @@ def is_plain(function: FunctionType) -> bool:
     return all(_is_ours(callee, names) for callee in callees)
 
 
-def _callees_in(tree: FunctionNode) -> tuple[ast.expr, ...] | None:
-    """The expressions that the body calls; None if the lowering changes the body."""
-    body = [tree.body] if isinstance(tree, ast.Lambda) else tree.body
-    nodes = [node for part in body for node in ast.walk(part)]
+def _callees_in(nodes: Sequence[ast.AST]) -> tuple[ast.expr, ...] | None:
+    """The expressions that a body with these nodes calls; None if the lowering changes the body."""
     if any(isinstance(node, _LOWERED) or _unpacks_or_chains(node) for node in nodes):
         return None
     return tuple([node.func for node in nodes if isinstance(node, ast.Call)])

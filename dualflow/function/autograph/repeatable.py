@@ -26,15 +26,15 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape
 from dualflow.function.autograph.do_not_convert import runs_unconverted
-from dualflow.function.autograph.parsing import SourceError, parsed
+from dualflow.function.autograph.parsing import SourceError, body_nodes
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _OPS: Final = (f"{_PACKAGE}.ops.", f"{_PACKAGE}.numpy.")
 """The packages whose functions record ops, and have no other effects."""
-_REFUSED: Final = (
-    *(ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.Raise, ast.Assert),
-    *(ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Try),
-    *(ast.TryStar, ast.Match, ast.While),
+_REFUSED: Final = frozenset(
+    {ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.Raise, ast.Assert}
+    | {ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Try}
+    | {ast.TryStar, ast.Match, ast.While}
 )
 """Statements with effects outside of the function, or whose course may differ between two runs."""
 _BUILT_INS: Final = frozenset(
@@ -46,7 +46,7 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(Ellipsi
 _VALUES: Final = (np.generic, AbstractTensor, AbstractVariable, DType, Shape, TensorSpec, np.dtype)
 """The types of outer values that the function can't change by itself: the trace records assignments."""
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, np.ndarray)
-_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
+_EXTENDED, _GLOBAL, _NAME = (dis.opmap[name] for name in ("EXTENDED_ARG", "LOAD_GLOBAL", "LOAD_NAME"))
 _MAX_ITEMS: Final = 1_000
 _CHANGING: Final = frozenset(
     {
@@ -128,26 +128,24 @@ def _facts_of(function: FunctionType) -> _Facts | None:
     file = function.__code__.co_filename
     if file not in by_file:
         try:
-            tree = parsed(function)
+            nodes = body_nodes(function)
         except SourceError:
             return None
-        body = [tree.body] if isinstance(tree, ast.Lambda) else tree.body
-        by_file[file] = _facts_in(function.__code__, [node for part in body for node in ast.walk(part)])
+        by_file[file] = _facts_in(function.__code__, nodes)
     return by_file[file]
 
 
 def _facts_in(code: CodeType, nodes: Iterable[ast.AST]) -> _Facts | None:
     """The facts of a body's nodes; None if one has effects, or if an outer name is an inner one as well."""
     codes = list(_codes(code))
-    instructions = [x for inner in codes for x in dis.get_instructions(inner)]
-    outer = frozenset({x.argval for x in instructions if x.opname in _READS}.union(code.co_freevars))
+    outer = frozenset(code.co_freevars).union(*map(_names_outside, codes))
     if not outer.isdisjoint(name for inner in codes for name in (*inner.co_varnames, *inner.co_cellvars)):
         return None
     paths: set[tuple[str, ...]] = set()
     parts: set[ast.AST] = set()
     changes = False
     for node in nodes:
-        if isinstance(node, _REFUSED):
+        if type(node) in _REFUSED:
             return None
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             return None
@@ -168,6 +166,19 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+def _names_outside(code: CodeType) -> set[str]:
+    """The names that ``code`` reads from the module and from Python, by its bytecode."""
+    names: set[str] = set()
+    upper = 0
+    for opcode, lower in zip(*[iter(code.co_code)] * 2, strict=True):
+        if opcode == _GLOBAL:  # the lowest bit is set for a call
+            names.add(code.co_names[(upper | lower) >> 1])
+        elif opcode == _NAME:
+            names.add(code.co_names[upper | lower])
+        upper = (upper | lower) << 8 if opcode == _EXTENDED else 0
+    return names
 
 
 def _path(node: ast.expr) -> tuple[tuple[str, ...], list[ast.expr]]:
