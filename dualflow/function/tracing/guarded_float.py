@@ -6,8 +6,10 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core.dtypes import DType, float32, float64
-from dualflow.function.tracing.guarded_number import GuardedNumber
+from dualflow.function.tracing.guarded_number import GuardedNumber, is_array
 from dualflow.ops.arithmetic import add, divide, multiply, subtract
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
@@ -73,9 +75,9 @@ def _method(function: Callable[..., Any], name: str, *, swap: bool) -> Callable[
     on_tensors = getattr(Tensor, name)
 
     def method(self: GuardedFloat, other: Any) -> Any:
-        if hasattr(other, "dtype") and not isinstance(other, AbstractSize):
+        if is_array(other):
             return on_tensors(self, other)
-        if function in ARITHMETIC and isinstance(other, int | float):
+        if function in ARITHMETIC and isinstance(other, int | float) and not isinstance(other, np.generic):
             pair: tuple[Any, Any] = (other, self) if swap else (self, other)
             if type(other) is bool or (function is operator.truediv and (swap or not other)):
                 return function(float(pair[0]), float(pair[1]))

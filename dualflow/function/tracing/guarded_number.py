@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import operator
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dtypes import DType
+from dualflow.core.locks import imported
+from dualflow.core.numpy_protocols import OVERRIDES, NumPyProtocol
 from dualflow.core.shape import SCALAR, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
@@ -16,6 +20,40 @@ from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
 
 if TYPE_CHECKING:
     from dualflow.graph.ir import Value
+
+_INTEGERS: Final = (int, np.integer)
+_OPERATORS: Final = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+"""The operator of Python's ints that a NumPy scalar on its left calls as a NumPy function."""
+
+
+def is_array(x: object) -> bool:
+    """Whether an operator of a guarded number with ``x`` is an op on tensors."""
+    return hasattr(x, "dtype") and not isinstance(x, AbstractSize | np.generic)
+
+
+def _universal_function(number: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """A NumPy function of a guarded number: an op if tensors or arrays are among its ``inputs``.
+
+    Otherwise it returns a number, as for a Python number: a tensor of float64 would make results float64.
+    """
+    if method != "__call__" or any(map(is_array, inputs)):
+        overrides = imported(OVERRIDES.value)
+        return overrides.universal_function(ufunc, method, inputs, options, sys._getframe(1))
+    if not options and ufunc in _OPERATORS and all(isinstance(x, _INTEGERS) for x in inputs):
+        return _OPERATORS[ufunc](*[int(x) if isinstance(x, np.integer) else x for x in inputs])
+    return ufunc(*[x.number if isinstance(x, AbstractSize) else x for x in inputs], **options)
 
 
 class GuardedNumber(SymbolicTensor, AbstractSize):
@@ -29,6 +67,7 @@ class GuardedNumber(SymbolicTensor, AbstractSize):
     """
 
     __slots__ = ("_scope",)
+    __array_ufunc__ = NumPyProtocol(_universal_function)
 
     def __init__(self, scope: AbstractSizeScope) -> None:
         self._scope = scope

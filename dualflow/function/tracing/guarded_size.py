@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable
 from numbers import Number
 from typing import Any, Final
 
+import numpy as np
+
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.function.tracing.guarded_float import ARITHMETIC, GuardedFloat
-from dualflow.function.tracing.guarded_number import GuardedNumber
+from dualflow.function.tracing.guarded_number import GuardedNumber, is_array
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
-from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
+from dualflow.sizes.abstract_size import AbstractSizeScope
 from dualflow.sizes.symbolic_sizes import SymInt
 
 _LARGEST_POWER: Final = 4
@@ -72,13 +74,13 @@ class GuardedSize(GuardedNumber):
         size = self._size_of(other)
         if size is not None:
             return self._scope.equal(self._size, size)
-        return Tensor.__eq__(self, other) if _is_array(other) else self._exactly_equal(other)
+        return Tensor.__eq__(self, other) if is_array(other) else self._exactly_equal(other)
 
     def __ne__(self, other: object) -> Any:
         size = self._size_of(other)
         if size is not None:
             return not self._scope.equal(self._size, size)
-        return Tensor.__ne__(self, other) if _is_array(other) else not self._exactly_equal(other)
+        return Tensor.__ne__(self, other) if is_array(other) else not self._exactly_equal(other)
 
     def _exactly_equal(self, other: Any) -> bool:
         return isinstance(other, Number) and bool(operator.eq(self.number, other))
@@ -99,7 +101,7 @@ class GuardedSize(GuardedNumber):
         """This size compared with ``other`` by ``relation``; with a tensor or an array by ``method``."""
         size = self._size_of(other)
         if size is None:
-            return method(self, other) if _is_array(other) else _exactly(relation, self, other)
+            return method(self, other) if is_array(other) else _exactly(relation, self, other)
         x, y = (self._size, size) if relation in _LESS_FIRST else (size, self._size)
         return self._scope.less(x, y) if relation in _STRICT else not self._scope.less(x, y)
 
@@ -120,7 +122,7 @@ class GuardedSize(GuardedNumber):
             for _ in range(other - 1):
                 power = power * self
             return power
-        return Tensor.__pow__(self, other) if _is_array(other) else _exactly(operator.pow, self, other)
+        return Tensor.__pow__(self, other) if is_array(other) else _exactly(operator.pow, self, other)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -132,6 +134,8 @@ class GuardedSize(GuardedNumber):
         """``other`` as a size that is compared or combined with this one; None if it is none."""
         if type(other) is int:
             return other
+        if isinstance(other, np.integer):
+            return int(other)
         if type(other) is GuardedSize:
             return other._size if other._scope is self._scope else other.number
         return None
@@ -144,7 +148,7 @@ class GuardedSize(GuardedNumber):
             if function in _DIVISIONS and self._scope.equal(operands[1], 0):
                 function(int(other) if swap else self.number, 0)  # type: ignore[call-overload]  # raises
             return guarded(function(*operands), self._scope)
-        if _is_array(other):
+        if is_array(other):
             return method(self, other)
         if type(other) is GuardedFloat:
             return NotImplemented
@@ -160,7 +164,7 @@ class GuardedSize(GuardedNumber):
             return GuardedFloat(operator.truediv, (self, other), self._scope)
         if type(other) is GuardedFloat:
             return NotImplemented
-        return Tensor.__truediv__(self, other) if _is_array(other) else self.number / other
+        return Tensor.__truediv__(self, other) if is_array(other) else self.number / other
 
     def __rtruediv__(self, other: Any) -> Any:
         size = self._size_of(other)
@@ -168,7 +172,7 @@ class GuardedSize(GuardedNumber):
             if self._scope.equal(self._size, 0):
                 return other / self.number  # raises
             return GuardedFloat(operator.truediv, (other, self), self._scope)
-        return Tensor.__rtruediv__(self, other) if _is_array(other) else other / self.number
+        return Tensor.__rtruediv__(self, other) if is_array(other) else other / self.number
 
 
 def _operator(function: Callable[[Any, Any], Any], name: str, *, swap: bool) -> Callable[[Any, Any], Any]:
@@ -188,7 +192,7 @@ def _exact_operator(
     method = getattr(Tensor, name, None)
 
     def exact(self: GuardedSize, other: Any) -> Any:
-        if method is not None and _is_array(other):
+        if method is not None and is_array(other):
             return method(self, other)
         return _exactly(function, other, self) if swap else _exactly(function, self, other)
 
@@ -242,11 +246,6 @@ class GuardedShape(Shape):
 def guarded(size: int, scope: AbstractSizeScope) -> Any:
     """``size`` for Python code: an int, or a guarded size if it is an expression."""
     return GuardedSize(size, scope) if isinstance(size, SymInt) else size
-
-
-def _is_array(x: object) -> bool:
-    """Whether an operator with ``x`` is an op on tensors."""
-    return hasattr(x, "dtype") and not isinstance(x, AbstractSize)
 
 
 def _exactly(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:

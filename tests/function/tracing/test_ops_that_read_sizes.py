@@ -48,6 +48,33 @@ def test_a_result_is_that_of_the_size_of_the_call(function: Callable[[Any], Any]
             np.testing.assert_array_equal(result, df.convert_to_tensor(value), strict=True)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x / np.sqrt(x.shape[0]),
+        lambda x: x * np.log2(x.shape[0] / 2),
+        lambda x: x * (np.float64(0.5) * x.shape[0]),
+        lambda x: x * (x.shape[0] / np.float64(2.0)),
+        lambda x: x * (1 / x.shape[0] - np.float64(2.0)),
+        lambda x: df.cast(x, df.int8) * (np.int64(7) - x.shape[0] * np.int64(2)),
+        lambda x: -x if np.int64(4) < x.shape[0] or x.shape[0] <= np.int64(1) else x,
+        lambda x: x + np.multiply(np.arange(3.0, dtype=np.float32), x.shape[0]),
+    ],
+)
+def test_numpy_computes_with_a_size_as_with_a_python_number(function: Callable[[Any], Any]) -> None:
+    traced = df.function(function)
+    for rows in (4, 5, 1, 4):
+        x = counting(rows, 3)
+        np.testing.assert_array_equal(traced(x), df.function(function, sizes="exact")(x), strict=True)
+
+
+def test_numpy_integers_leave_sizes_dynamic() -> None:
+    traced = df.function(lambda x: df.reshape(x, [np.int64(3) * x.shape[0]]) * (x.shape[0] // np.int32(2)))
+    for rows in (4, 5, 6):
+        np.testing.assert_array_equal(traced(counting(rows, 3)), counting(rows * 3) * (rows // 2))
+    assert traced.experimental_get_tracing_count() == 1
+
+
 def test_a_vectorized_map_broadcasts_one_row() -> None:
     traced = traced_for_all_sizes(
         lambda x, y: df.vectorized_map(lambda pair: pair[0] + pair[1], (x, y)), counting(1, 3)
