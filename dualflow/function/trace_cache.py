@@ -61,10 +61,10 @@ class TraceCache:
 
         A static trace is in place of that for all batches if Python code decides by the size of a batch.
         """
-        guarded = [c.for_all_batches for c in self._all if c.for_all_batches and c.for_all_batches.is_guarded]
-        replaced = [c for c in self._all if c.for_all_batches and not c.for_all_batches.is_guarded]
-        left_out = {id(c) for c in (*guarded, *replaced)}
-        return [c for c in self._all if id(c) not in left_out]
+        traces = self._all
+        pairs = [(c, runs) for c in traces if (runs := c.for_all_batches) is not None]
+        left_out = {id(runs if runs.is_guarded else static) for static, runs in pairs}
+        return [c for c in traces if id(c) not in left_out]
 
     @property
     def _all(self) -> list[ConcreteFunction]:
@@ -86,6 +86,9 @@ class TraceCache:
             for concrete in self._traces.get(key, ()):
                 if not (exact and concrete.guards.axes) and concrete.serves(inputs):
                     concrete.last_call = call_number
+                    replacing = concrete.for_all_batches
+                    if replacing is not None:
+                        replacing.last_call = call_number
                     return concrete
         return None
 
@@ -101,17 +104,20 @@ class TraceCache:
         if objects and key not in self._watched:
             gone = functools.partial(_forget, weakref.ref(self), key)
             self._watched[key] = [leaf.watch(gone) for leaf in objects]
-        if len(self.traces) > MAX_TRACES:
+        while len(self.traces) > MAX_TRACES:
             for tried in self.recent.tried:  # fast paths serve calls without updating ``last_call``
                 tried.last_call = call_number
-            self.forget(min(self._traces, key=lambda k: max(c.last_call for c in self._traces[k])))
+            self.forget(min(self._traces, key=lambda k: max(map(_last_call, self._traces[k]))))
 
     def forget(self, key: Key) -> None:
-        """Remove the traces for ``key``.
+        """Remove the traces for ``key``. A static trace in whose place one of them ran runs itself from now on.
 
         It must be the same tuple object as in :meth:`add`: a key with a dead object equals no other key.
         """
-        self._traces.pop(key, None)
+        removed = {id(c) for c in self._traces.pop(key, ())}
+        for concrete in self._all:
+            if id(concrete.for_all_batches) in removed:
+                concrete.for_all_batches = None
         self._watched.pop(key, None)
         self._dynamic_keys = [other for other in self._dynamic_keys if other is not key]
         self.recent.clear()
@@ -122,6 +128,12 @@ class TraceCache:
         self._watched.clear()
         self._dynamic_keys = []
         self.recent.clear()
+
+
+def _last_call(concrete: ConcreteFunction) -> int:
+    """The latest call of a trace, or of the one in its place."""
+    replacing = concrete.for_all_batches
+    return concrete.last_call if replacing is None else max(concrete.last_call, replacing.last_call)
 
 
 def _forget(cache: weakref.ref[TraceCache], key: Key) -> None:

@@ -288,9 +288,10 @@ class Function(PicklableFunction, Generic[P, R]):
     ) -> ConcreteFunction:
         """The trace for ``call``, or a new one. With ``exact`` it is for the sizes of ``call``."""
         concrete = self._traced(call, inputs, exact)
-        if exact or concrete.for_all_batches is None or not dispatch.current().innermost.eager:
+        replacing = None if exact else concrete.for_all_batches
+        if replacing is None or not dispatch.current().innermost.eager or is_placed_on_device(inputs):
             return concrete
-        return concrete if is_placed_on_device(inputs) else concrete.for_all_batches
+        return replacing
 
     def _traced(self, call: CallArguments, inputs: Sequence[Any], exact: bool) -> ConcreteFunction:
         """The trace with the key of ``call``, or another one that serves it, or a new one."""

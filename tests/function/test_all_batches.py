@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.function.trace_cache import TraceCache
 
 SIZES = (5, 2, 1, 0, 3, 256, 257, 1000)
 
@@ -161,3 +163,15 @@ def test_shapes_that_do_not_fit_are_the_errors_of_the_op_in_the_first_and_in_lat
         ):
             f(batch(5), batch(4))
         np.testing.assert_array_equal(f(batch(5), batch(5)), batch(5) + batch(5))
+
+
+@pytest.mark.filterwarnings("ignore:5 out of")
+def test_the_cache_keeps_the_traces_that_were_used_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[TraceCache.__module__], "MAX_TRACES", 4)
+    f = df.function(lambda xs, n: xs[0] * n)
+    for n in range(1, 9):
+        f([batch(5)], n)
+        f([batch(5)], 0)
+        assert f.cache_info().currsize == min(n + 1, 4)
+    f([batch(3)], 0)
+    assert f.experimental_get_tracing_count() == 9
