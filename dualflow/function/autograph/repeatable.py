@@ -39,7 +39,7 @@ _REFUSED: Final = frozenset(
 """Statements with effects outside of the function, or whose course may differ between two runs."""
 _BUILT_INS: Final = frozenset(
     {abs, bool, complex, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, pow, range}
-    | {reversed, round, slice, str, sum, tuple, type, zip}
+    | {reversed, round, slice, str, sum, tuple, zip}
 )
 """Python's functions without effects, which call no function of the user."""
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range)
@@ -63,7 +63,7 @@ _CHANGING: Final = frozenset(
     | {"popitem", "remove", "reverse", "setdefault", "sort", "symmetric_difference_update", "update"}
     | {"byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags"}
 )
-"""The methods that change lists, dicts, sets and arrays."""
+"""The methods that change lists, dicts, sets and arrays; besides special methods, such as ``__setitem__``."""
 
 
 class _Facts(NamedTuple):
@@ -150,7 +150,7 @@ def _facts_in(code: CodeType, nodes: Iterable[ast.AST]) -> _Facts | None:
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             return None
         changes |= isinstance(node, ast.AugAssign) or (
-            isinstance(node, ast.Attribute) and node.attr in _CHANGING
+            isinstance(node, ast.Attribute) and (node.attr in _CHANGING or node.attr.startswith("__"))
         )
         if isinstance(node, ast.Attribute | ast.Name) and node not in parts:
             path, parents = _path(node)
@@ -213,7 +213,7 @@ def _is_harmless(value: Any, path: tuple[str, ...], reached: _Reached) -> bool:
             return False
         value, path = getattr(value, path[0], None), path[1:]
     if _is_value(value):
-        return True
+        return not path or hasattr(type(value), path[0])  # a user's attribute may be anything
     if type(value) in _CONTAINERS:
         reached.holds_containers = True
         return _holds_values(value)

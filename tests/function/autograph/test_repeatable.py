@@ -204,6 +204,24 @@ def reads_a_variable_of_the_user(x: Any) -> Any:
     return LOUD * x
 
 
+NOTED = df.Variable(1.0)
+NOTED.log = []  # type: ignore[attr-defined]  # of the user
+
+
+def calls_a_special_method(x: Any) -> Any:
+    SETTINGS.__setitem__("latest", x)
+    return x
+
+
+def appends_to_an_attribute(x: Any) -> Any:
+    NOTED.log.append(x)  # type: ignore[attr-defined]  # of the user
+    return x
+
+
+def reads_the_type_of_a_size(x: Any) -> Any:
+    return -x if type(x.shape[0]) is int else x
+
+
 def closed_over(values: list[Any]) -> Callable[[Any], Any]:
     def inner(x: Any) -> Any:
         return sum(values) * x
@@ -220,6 +238,7 @@ def calls_two_closures_of_one_code(x: Any) -> Any:
 
 NOTICED = [
     *(passes_the_log, passes_an_array, appends_to_a_returned_list, reads_a_subclass),
+    *(calls_a_special_method, appends_to_an_attribute, reads_the_type_of_a_size),
     *(calls_a_method_of_an_iterator, reads_a_variable_of_the_user, calls_two_closures_of_one_code),
     *(prints, appends, extends_an_alias, assigns_an_item, assigns_an_attribute, assigns_a_global),
     *(calls_an_object, calls_a_traced_function, draws, draws_by_numpy, reads_the_time, advances_an_iterator),
