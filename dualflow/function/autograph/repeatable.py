@@ -108,13 +108,14 @@ class _Reached:
 
 
 def _is_repeatable(function: Any, reached: _Reached) -> bool:
-    if not isinstance(function, FunctionType) or runs_unconverted(function) or function.__kwdefaults__:
+    if not isinstance(function, FunctionType) or runs_unconverted(function):
         return False
     if function in reached.functions:
         return True
     reached.functions.add(function)
     facts = _facts_of(function)
-    if facts is None or not all(type(x) in _PLAIN for x in function.__defaults__ or ()):
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    if facts is None or not all(type(x) in _PLAIN for x in defaults):
         return False
     reached.changes |= facts.changes
     roots = dict(_outer_values(function, facts.outer))

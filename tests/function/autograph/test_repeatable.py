@@ -54,8 +54,8 @@ def calls_another(x: Any) -> Any:
     return sized(x) + df.cast(TABLE[0], x.dtype)
 
 
-def recursive(x: Any, n: int = 2) -> Any:
-    return recursive(x, n - 1) * 2.0 if n else x
+def recursive(x: Any, *, n: int = 2) -> Any:
+    return recursive(x, n=n - 1) * 2.0 if n else x
 
 
 @pytest.mark.parametrize(
