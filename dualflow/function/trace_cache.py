@@ -110,9 +110,9 @@ class TraceCache:
             self.forget(min(self._traces, key=lambda k: max(map(_last_call, self._traces[k]))))
 
     def forget(self, key: Key) -> None:
-        """Remove the traces for ``key``. A static trace in whose place one of them ran runs itself from now on.
+        """Remove the traces for ``key``; a static trace in whose place one of them ran runs itself again.
 
-        It must be the same tuple object as in :meth:`add`: a key with a dead object equals no other key.
+        The key must be the same tuple object as in :meth:`add`: a key with a dead object equals no other key.
         """
         removed = {id(c) for c in self._traces.pop(key, ())}
         for concrete in self._all:
