@@ -53,7 +53,7 @@ def _universal_function(number: Any, ufunc: Any, method: str, *inputs: Any, **op
         return overrides.universal_function(ufunc, method, inputs, options, sys._getframe(1))
     if not options and ufunc in _OPERATORS and all(isinstance(x, _INTEGERS) for x in inputs):
         return _OPERATORS[ufunc](*[int(x) if isinstance(x, np.integer) else x for x in inputs])
-    return ufunc(*[x.number if isinstance(x, AbstractSize) else x for x in inputs], **options)
+    return ufunc(*[x.number if isinstance(x, GuardedNumber) else x for x in inputs], **options)
 
 
 class GuardedNumber(SymbolicTensor, AbstractSize):
