@@ -118,9 +118,9 @@ def _check_loop(spec: LoopSpec, inputs: Sequence[TensorSpec]) -> None:
     _check_inputs("body", spec.body, [*carried, *rows, *invariants])
     if len(spec.body.outputs) < spec.carried:
         raise InvalidArgumentError(f"the body of a loop returns fewer than its {spec.carried} carried values")
-    for value, start in zip(spec.body.outputs, spec.body.inputs, strict=False):
-        if start in spec.split_inputs(spec.body.inputs).carried and not _fits(start.spec, value.spec):
-            raise InvalidArgumentError(f"an iteration changes {start.spec} to {value.spec}")
+    for before, after in spec.carried_values:
+        if not _fits(before.spec, after.spec):
+            raise InvalidArgumentError(f"an iteration changes {before.spec} to {after.spec}")
     if spec.condition is not None:
         if scanned:
             raise InvalidArgumentError("a loop with a condition scans no rows")

@@ -134,6 +134,12 @@ class LoopSpec(BodySpec):
         """The outputs of the body that are stacked."""
         return self.body.outputs[self.carried :]
 
+    @property
+    def carried_values(self) -> list[tuple[Value, Value]]:
+        """The loop-carried values of the body: each before an iteration, and after it."""
+        body = self.body
+        return list(zip(body.inputs[: self.carried], body.outputs[: self.carried], strict=True))
+
     def split_inputs(self, inputs: Sequence[T]) -> LoopInputs[T]:
         """The inputs of the node or of its body by role."""
         return LoopInputs(inputs[: self.carried], inputs[self.carried : self.end], inputs[self.end :])

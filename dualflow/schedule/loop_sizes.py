@@ -13,8 +13,7 @@ from dualflow.schedule.planned import ChangingSize
 
 def changing_positions(loop: LoopSpec) -> list[int]:
     """The positions of the loop-carried values whose sizes an iteration changes."""
-    pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
-    return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
+    return [i for i, (before, after) in enumerate(loop.carried_values) if before.spec != after.spec]
 
 
 def changing_sizes(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
@@ -36,4 +35,4 @@ def loop_buffers(node: Node) -> int:
     if isinstance(node.op.kind, Cond):
         return 0
     loop = loop_of(node)
-    return loop.scanned + len(node.outputs) - loop.carried + len(changing_positions(loop))
+    return loop.scanned + len(loop.stacked) + len(changing_positions(loop))

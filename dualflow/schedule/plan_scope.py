@@ -16,7 +16,7 @@ from dualflow.core.locks import imported
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.capabilities import Capabilities
-from dualflow.graph.control_spec import branches_of, loop_of
+from dualflow.graph.control_spec import branches_of, loop_of, row_spec
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import Axis, binds_or_checks_size, is_argument_size
@@ -322,12 +322,14 @@ class PlanScope:
     ) -> PlannedCall:
         node = step.node
         loop = loop_of(node)
-        carried, scanned = loop.carried, loop.scanned
-        carry, invariant = outputs[:carried], inputs[loop.end :]
+        scanned = loop.scanned
+        carry, new_stacks = loop.split_results(outputs)
+        _, scanned_stacks, invariant = loop.split_inputs(inputs)
         *tests, body = self.bodies[step]
-        values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
-        stacks = [*inputs[carried : loop.end], *outputs[carried:]]
-        grows = [*[False] * scanned, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
+        new_values = loop.split_results(node.outputs).stacked
+        values = [*loop.split_inputs(step.inputs).scanned, *new_values]
+        stacks = [*scanned_stacks, *new_stacks]
+        grows = [*[False] * scanned, *[not v.spec.shape.is_static for v in new_values]]
         rows = [self._row(*row, layouts) for row in zip(values, stacks, grows, strict=True)]
         row_layouts = [Layout(r.buffer, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         growing = changing_positions(loop)
@@ -345,7 +347,7 @@ class PlanScope:
             tuple(rows),
             changing_sizes(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, layout.buffer) for i, layout in zip(growing, following, strict=True)]),
-            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.state.bound_sizes).items()),
+            tuple(dynamic_buffers(new_stacks, new_values, self.state.bound_sizes).items()),
         )
         trip_count = TripCount(self.counters[node], loop.length, same_as)
         iterations = PlannedLoop(_copies_of_initial_values(step, inputs, carry), trip_count, memory)
@@ -357,9 +359,8 @@ class PlanScope:
         return Layout(buffer, 0, contiguous_strides(value.spec.shape))
 
     def _row(self, value: Value, stack: Layout, grows: bool, layouts: ScopeLayouts) -> StackRow:
-        row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
         buffer = layouts.starts[BufferKind.STACK] + self.state.row_buffer()
-        return StackRow(buffer, stack, row.nbytes, value.spec.dtype, grows)
+        return StackRow(buffer, stack, row_spec(value.spec).nbytes, value.spec.dtype, grows)
 
 
 def _copies_of_initial_values(
@@ -384,8 +385,7 @@ def _scopes(node: Node, state: PlanState) -> list[PlanScope]:
     loop = loop_of(node)
     body, test = loop.body, loop.condition
     growing = changing_positions(loop)
-    pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
-    updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
+    updates = tuple([Update(*pair) for i, pair in enumerate(loop.carried_values) if i not in growing])
     outputs = (*loop.stacked, *[body.outputs[i] for i in growing])
     iteration = PlanScope(replace(body, outputs=outputs, updates=updates), state)
     return (

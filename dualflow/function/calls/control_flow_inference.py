@@ -25,7 +25,7 @@ from dualflow.function.calls.recorded_body import RecordedBody
 from dualflow.function.calls.size_decisions import GuardedDecisions, is_polynomial
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.control_ops import LOOP
-from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
+from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of, row_spec
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.cotangent_shapes import SUM_LIKE
@@ -145,11 +145,12 @@ def _sized_loop(
         specs = [*carry, *[v.spec for v in invariants]]
         sources = [*([None] * len(carry)), *invariants]
         condition = inference.recorded_body(loop.condition, specs, sources).graph()
-    constant_rows = [body.integers.bound_elements(v, inference.bound) for v in body.outputs[loop.carried :]]
+    row_values = loop.split_results(body.outputs).stacked
+    constant_rows = [body.integers.bound_elements(v, inference.bound) for v in row_values]
     inference.bound |= changing
     sized = replace(loop, body=body.graph(), condition=condition)
     outputs = inference.tracer.builder.add(node.op, inputs, {"loop": sized}, node.origin).outputs
-    for stack, row in zip(outputs[loop.carried :], constant_rows, strict=True):
+    for stack, row in zip(loop.split_results(outputs).stacked, constant_rows, strict=True):
         if row is not None:
             inference.integers.rows[stack] = row
     return outputs
@@ -168,7 +169,7 @@ def _loop_body(
     until none differs.
     """
     carry = [v.spec for v in carried]
-    row_specs = [TensorSpec.of(Shape(tuple(v.spec.shape)[1:]), v.spec.dtype) for v in stacks]
+    row_specs = [row_spec(v.spec) for v in stacks]
     sources: list[Value | None] = [*([None] * loop.end), *invariants]
     scanned = dict(enumerate(stacks, start=loop.carried))
     changing: set[SizeVariable] = set()

@@ -8,6 +8,7 @@ and reads its rows from the vector.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -57,13 +58,13 @@ def counting(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
 
     ``rows`` are indices of the outputs of the body that differ in size between iterations.
     """
-    carried = loop.carried
+    carried, count = loop.carried, len(rows)
 
     def iteration(values: Sequence[Any]) -> list[Any]:
-        counts, results = values[carried : carried + len(rows)], _results(loop, values, len(rows))
+        counts, results = values[carried : carried + count], _evaluated(loop.body, carried, count, values)
         return [*results[:carried], *[n + _count(results[i]) for n, i in zip(counts, rows, strict=True)]]
 
-    return _extended(loop, [_SCALAR] * len(rows), iteration)
+    return _extended(loop, [_SCALAR] * count, iteration)
 
 
 def writing(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
@@ -75,7 +76,7 @@ def writing(loop: LoopSpec, rows: Sequence[int]) -> LoopSpec:
     dtypes = [loop.body.outputs[i].spec.dtype for i in rows]
 
     def iteration(values: Sequence[Any]) -> list[Any]:
-        results = _results(loop, values, more)
+        results = _evaluated(loop.body, carried, more, values)
         added, layouts = [], []
         for k, i in enumerate(rows):
             offset, elements, row = values[carried + 2 * k], values[carried + 2 * k + 1], results[i]
@@ -130,9 +131,9 @@ def rowwise(
     return LoopSpec(body, carried=0, scanned=len(stacks), length=None)
 
 
-def _results(loop: LoopSpec, values: Sequence[Any], added: int) -> list[Any]:
-    """The results of the body of ``loop`` for ``values``, in which ``added`` ones follow the carried ones."""
-    return replay(loop.body, [*values[: loop.carried], *values[loop.carried + added :]])
+def _evaluated(graph: Graph, carried: int, added: int, values: Sequence[Any]) -> list[Any]:
+    """The outputs of ``graph`` for ``values`` without the ``added`` ones that follow the carried ones."""
+    return replay(graph, [*values[:carried], *values[carried + added :]])
 
 
 def _extended(
@@ -144,13 +145,9 @@ def _extended(
     body = _traced(loop.body.name, [*specs[:carried], *added, *specs[carried:]], iteration)
     condition = loop.condition
     if condition is not None:
-        own, count = condition, len(added)
-        inputs = [v.spec for v in own.inputs]
-        condition = _traced(
-            own.name,
-            [*inputs[:carried], *added, *inputs[carried:]],
-            lambda values: replay(own, [*values[:carried], *values[carried + count :]]),
-        )
+        inputs = [v.spec for v in condition.inputs]
+        evaluated = functools.partial(_evaluated, condition, carried, len(added))
+        condition = _traced(condition.name, [*inputs[:carried], *added, *inputs[carried:]], evaluated)
     return loop.as_new_loop(body=body, condition=condition, carried=carried + len(added))
 
 

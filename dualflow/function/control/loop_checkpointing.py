@@ -23,24 +23,24 @@ Tensors = list[Any]
 
 def run_in_segments(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
     """Run ``loop`` in segments of ``iterations`` iterations, then the remaining ones; returns its results."""
-    length, carried, reverse = loop.length, loop.carried, loop.reverse
+    length, reverse = loop.length, loop.reverse
     carry, scanned, invariants = loop.split_inputs(inputs)
     segments, remainder = divmod(length, iterations) if length is not None else (None, 0)
     segmented = [_segments(x, segments or 0, iterations, remainder, reverse) for x in scanned]
     outer = loop.as_new_loop(body=_segment(loop, inputs, iterations), length=segments, recompute=True)
-    results = run_loop(outer, [*carry, *segmented, *invariants])
+    carry, segment_stacks = loop.split_results(run_loop(outer, [*carry, *segmented, *invariants]))
     stacks = (
-        [reshape(y, (segments * iterations, *y.shape[2:])) for y in results[carried:]]
+        [reshape(y, (segments * iterations, *y.shape[2:])) for y in segment_stacks]
         if segments is not None
         else []
     )
     if not remainder:
-        return [*results[:carried], *stacks]
+        return [*carry, *stacks]
     remaining = [x[:remainder] if reverse else x[-remainder:] for x in scanned]
-    last = run_loop(loop.as_new_loop(length=remainder), [*results[:carried], *remaining, *invariants])
-    pairs = zip(stacks, last[carried:], strict=True)
-    joined = [concat([b, a] if reverse else [a, b], 0) for a, b in pairs]
-    return [*last[:carried], *joined]
+    last = run_loop(loop.as_new_loop(length=remainder), [*carry, *remaining, *invariants])
+    carry, last_rows = loop.split_results(last)
+    joined = [concat([b, a] if reverse else [a, b], 0) for a, b in zip(stacks, last_rows, strict=True)]
+    return [*carry, *joined]
 
 
 def _segments(x: Any, segments: int, iterations: int, remainder: int, reverse: bool) -> Any:

@@ -12,7 +12,6 @@ from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, as_shape
-from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.function.control.array_ops import (
     fitted_rows,
@@ -29,6 +28,7 @@ from dualflow.function.control.unequal_elements import (
     of_tensors,
     unwritten,
 )
+from dualflow.graph.control_spec import row_spec
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros, zeros_like
 from dualflow.ops.joining import concat, split, stack, unstack
@@ -242,7 +242,7 @@ class TensorArray:
         """
         value = convert_to_tensor(value, dtype_hint=self.dtype)
         if not dispatch.current().eager and value.shape:
-            row = TensorSpec.of(Shape(value.shape[1:]), value.dtype)
+            row = row_spec(value)
             if self._has_dynamic_size or value.shape[0] is None:
                 rows = fitted_rows(value, self.size(), grows=self.dynamic_size)
                 return self._with(self._accepting(row), rows, set())

@@ -34,7 +34,8 @@ def _drawn_before(node: Node, budget: int) -> Expansion | None:
         return None
     all_draws = _drawn(draw, loop.iterations)
     scanning = replace(loop, body=with_scanned_draw(loop.body, draw, loop.end), scanned=loop.scanned + 1)
-    inputs = (*node.inputs[: loop.end], all_draws.output, *node.inputs[loop.end :])
+    carried, scanned, invariants = loop.split_inputs(node.inputs)
+    inputs = (*carried, *scanned, all_draws.output, *invariants)
     new_loop = Node(LOOP, inputs, {"loop": scanning}, node.specs, node.origin, node.merged_origins)
     return Expansion((all_draws, new_loop), new_loop.outputs)
 

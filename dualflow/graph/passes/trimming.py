@@ -120,11 +120,12 @@ def _cond_needs(node: Node, live: Container[Value]) -> _Needs:
 def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
     loop = loop_of(node)
     body, test, carried, end = loop.body, loop.condition, loop.carried, loop.end
-    unchanged = {i: i for i in range(carried) if body.outputs[i] is body.inputs[i]}
+    unchanged = {i: i for i, (before, after) in enumerate(loop.carried_values) if after is before}
     stacks = [i for i in range(carried, len(node.outputs)) if node.outputs[i] in live]
     used = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is scanned
     needed = {i for i in range(carried) if node.outputs[i] in live and i not in unchanged}
-    needed |= {i for i in range(carried) if body.inputs[i].spec != body.outputs[i].spec}  # sizes are read too
+    changing = {i for i, (before, after) in enumerate(loop.carried_values) if before.spec != after.spec}
+    needed |= changing  # sizes are read too
     while True:
         needed |= {i for i in used if i < carried and i not in unchanged}
         body_reads = _read(body, [body.outputs[i] for i in (*sorted(needed), *stacks)])

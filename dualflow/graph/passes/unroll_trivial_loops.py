@@ -88,12 +88,12 @@ def _literal(value: Value) -> np.ndarray[Any, Any] | None:
 
 def _no_iterations(node: Node) -> Expansion:
     """The outputs of a loop without iterations."""
-    carried = loop_of(node).carried
+    loop = loop_of(node)
     stacks = [
         _new_node(node, CONSTANT, (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
-        for v in node.outputs[carried:]
+        for v in loop.split_results(node.outputs).stacked
     ]
-    return Expansion(stacks, (*node.inputs[:carried], *[n.output for n in stacks]))
+    return Expansion(stacks, (*loop.split_inputs(node.inputs).carried, *[n.output for n in stacks]))
 
 
 def _has_static_body(node: Node) -> bool:
@@ -105,17 +105,17 @@ def _has_static_body(node: Node) -> bool:
 def _single_iteration(node: Node) -> Expansion:
     """The inlined body of a loop with one iteration."""
     loop = loop_of(node)
-    body, carried, end = loop.body, loop.carried, loop.end
+    body = loop.body
+    carried, scanned, invariants = loop.split_inputs(node.inputs)
     rows = [
         _new_node(node, RESHAPE, (x,), shape=v.spec.shape)
-        for x, v in zip(node.inputs[carried:end], body.inputs[carried:end], strict=True)
+        for x, v in zip(scanned, loop.split_inputs(body.inputs).scanned, strict=True)
     ]
-    body_inputs = (*node.inputs[:carried], *[n.output for n in rows], *node.inputs[end:])
-    replaced = dict(zip(body.inputs, body_inputs, strict=True))
+    replaced = dict(zip(body.inputs, (*carried, *[n.output for n in rows], *invariants), strict=True))
     nodes = copied(body.nodes, replaced)
-    results = [replaced[v] for v in body.outputs]
-    stacks = [_new_node(node, RESHAPE, (v,), shape=Shape((1, *v.spec.shape))) for v in results[carried:]]
-    return Expansion((*rows, *nodes, *stacks), (*results[:carried], *[n.output for n in stacks]))
+    last, stacked = loop.split_results([replaced[v] for v in body.outputs])
+    stacks = [_new_node(node, RESHAPE, (v,), shape=Shape((1, *v.spec.shape))) for v in stacked]
+    return Expansion((*rows, *nodes, *stacks), (*last, *[n.output for n in stacks]))
 
 
 def _new_node(like: Node, op: Op, inputs: tuple[Value, ...], **attrs: Any) -> Node:
