@@ -146,10 +146,10 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
     return tuple(used.values())
 
 
-def _globals(code: CodeType) -> set[str]:
-    """The global names that ``code`` reads."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-    return names.union(*[_globals(x) for x in code.co_consts if isinstance(x, CodeType)])
+def _globals(code: CodeType) -> list[str]:
+    """The global names that ``code`` reads, in order: equal kernels have equal sources in all processes."""
+    names = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
+    return [*names, *[name for x in code.co_consts if isinstance(x, CodeType) for name in _globals(x)]]
 
 
 def _is_function_or_error(value: Any) -> bool:

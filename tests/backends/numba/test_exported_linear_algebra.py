@@ -59,3 +59,12 @@ def test_an_exported_program_refuses_singular_matrices(
     program = exported(L.inv, tmp_path, monkeypatch)
     with pytest.raises(ValueError, match="not invertible"):
         program(np.ones((3, 3)))
+
+
+def test_the_functions_of_a_kernel_are_in_the_order_of_their_use() -> None:
+    concrete = df.function(FUNCTIONS["banded"]).get_concrete_function(df.TensorSpec([3, 3], "float64"))
+    source = concrete.source()
+    kernel = next(n.op.kernel for n in concrete.graph.nodes if n.op.name == "banded_solve")
+    used = [name for name in kernel.__code__.co_names if f"def {name}(" in source]
+    assert len(used) > 2
+    assert sorted(used, key=lambda name: source.index(f"def {name}(")) == used
