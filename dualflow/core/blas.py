@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from dualflow.core.library_functions import function_address
 from dualflow.core.records import NamedTuple
 
 ROUTINES = (
@@ -102,7 +103,7 @@ def _rank(name: str) -> int:
 
 def _describe(library: ctypes.CDLL, file_name: str) -> Blas | None:
     for before, after, bits in _SPELLINGS:
-        symbols = {name: _address(library, before + name + after) for name in ROUTINES}
+        symbols = {name: function_address(library, before + name + after) for name in ROUTINES}
         if not all(symbols.values()):
             continue
         config = _text(library, f"{before}openblas_get_config{after}")
@@ -111,7 +112,7 @@ def _describe(library: ctypes.CDLL, file_name: str) -> Blas | None:
             bits = 64  # built with 64-bit integers under the plain names
         name = f"{' '.join(config.split()[:2])} ({core})" if config and core else file_name
         setter, getter = (
-            _address(library, f"{before}openblas_{verb}_num_threads{after}") or None
+            function_address(library, f"{before}openblas_{verb}_num_threads{after}") or None
             for verb in ("set", "get")
         )
         lapack = functools.partial(_lapack_address, library, before, after)
@@ -120,7 +121,7 @@ def _describe(library: ctypes.CDLL, file_name: str) -> Blas | None:
 
 
 def _lapack_address(library: ctypes.CDLL, before: str, after: str, name: str) -> int:
-    return _address(library, f"{before}{name}_{after}")
+    return function_address(library, f"{before}{name}_{after}")
 
 
 def _mkl_is_wide(file_name: str) -> bool:
@@ -128,13 +129,6 @@ def _mkl_is_wide(file_name: str) -> bool:
 
 
 def _text(library: ctypes.CDLL, function: str) -> str:
-    address = _address(library, function)
+    address = function_address(library, function)
     content = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)() if address else b""
     return (content or b"").decode("ascii", "replace")
-
-
-def _address(library: ctypes.CDLL, name: str) -> int:
-    try:
-        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-    except AttributeError:
-        return 0

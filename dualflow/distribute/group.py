@@ -15,6 +15,7 @@ import numpy as np
 
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import DType
+from dualflow.core.library_functions import function_address
 from dualflow.core.locks import imported
 from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import AbortedError
@@ -259,10 +260,9 @@ class WorkerGroup:
 def _address(name: str) -> int:
     """The address of a function of the MPI library that mpi4py has loaded; 0 if it is not visible."""
     try:
-        function = getattr(ctypes.CDLL(imported("mpi4py.MPI").__file__), name)
-    except (AttributeError, OSError):
+        return function_address(ctypes.CDLL(imported("mpi4py.MPI").__file__), name)
+    except OSError:
         return 0
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _character(collective: Collective, dtype: DType) -> str | None:

@@ -21,6 +21,7 @@ import numpy as np
 from dualflow.backends.llvm.runtime import immortal, jit, numpy_api
 from dualflow.backends.llvm.runtime.ir_source import QUICKLY_COMPILED
 from dualflow.backends.runtime import switches
+from dualflow.core.library_functions import function_address
 from dualflow.core.locks import unforkable
 from dualflow.core.numpy_warnings import quiet, set_for_kernels
 
@@ -91,7 +92,7 @@ def _install() -> jit.Library:
     handler = immortal.zeroed(_HANDLER_BYTES, 64)
     symbols = {name: jit.process_symbol(name) for name in _C} | {"df_blocks": state_address}
     symbols |= {name: functions[name] for name in _NUMPY}
-    symbols["Py_DecRef"] = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value or 0
+    symbols["Py_DecRef"] = function_address(ctypes.pythonapi, "Py_DecRef")
     text = QUICKLY_COMPILED + jit.shipped_text("blocks.ll")
     code = jit.compile_text(text, ["df_block_empty", *_HANDLER_FUNCTIONS], symbols)
     handler_record = struct.pack(

@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 from dualflow.backends.llvm.runtime import jit
+from dualflow.core.library_functions import function_address
 
 _C_API = (
     "PyType_GenericAlloc",
@@ -37,7 +38,7 @@ def library(tuple_items: int, array_empty: int) -> jit.Library:
         tuple_items: the offset of the first item of a tuple.
         array_empty: the address of ``PyArray_Empty``.
     """
-    symbols = {name: _function_address(name) for name in _C_API}
+    symbols = {name: function_address(ctypes.pythonapi, name) for name in _C_API}
     symbols |= {
         "PyArray_Empty": array_empty,
         "PyArray_Type": id(np.ndarray),
@@ -54,7 +55,3 @@ def _text(tuple_items: int) -> str:
 _PARAMETERS = """
 define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
 """
-
-
-def _function_address(name: str) -> int:
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

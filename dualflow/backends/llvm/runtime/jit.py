@@ -25,6 +25,7 @@ from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObj
 from dualflow.backends.runtime import object_cache
 from dualflow.core.digest import digest
 from dualflow.core.errors import InternalError
+from dualflow.core.library_functions import function_address
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import logger
@@ -433,8 +434,7 @@ def _symbol_address(name: str, symbols: Mapping[str, int]) -> int:
 def process_symbol(name: str) -> int:
     """The address of a function of the C libraries; 0 if there is none."""
     for library in ("msvcrt",) if sys.platform == "win32" else (None, "libm.so.6"):
-        try:
-            return ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value or 0
-        except (OSError, AttributeError):
-            continue
+        with contextlib.suppress(OSError):
+            if address := function_address(ctypes.CDLL(library), name):
+                return address
     return 0

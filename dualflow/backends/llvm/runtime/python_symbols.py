@@ -7,11 +7,12 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
+from dualflow.core.library_functions import function_address
+
 NAMES: Final = ("PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release")
 
 
 @functools.cache
 def addresses() -> Mapping[str, int]:
     """The addresses of the functions, by name."""
-    pointers = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in NAMES}
-    return {name: address or 0 for name, address in pointers.items()}
+    return {name: function_address(ctypes.pythonapi, name) for name in NAMES}

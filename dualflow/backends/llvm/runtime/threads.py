@@ -20,6 +20,7 @@ from dualflow.backends.runtime.thread_count import available as available
 from dualflow.backends.runtime.thread_count import max_threads as max_threads
 from dualflow.backends.runtime.thread_count import unavailable_reason as unavailable_reason
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.library_functions import function_address
 from dualflow.core.locks import unforkable
 from dualflow.core.records import NamedTuple
 
@@ -139,8 +140,9 @@ def pool(background: jit.Compilation | None = None) -> Pool:
 def create_pool(workers: int, background: jit.Compilation | None = None) -> Pool:
     """A new pool with its own workers, which run until the process exits."""
     process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    abort = function_address(process, "abort")
     # Without workers none of these is called; functions that the platform lacks are bound to abort.
-    symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
+    symbols = {name: function_address(process, name) or abort for name in _SYSTEM_CALLS}
     library = jit.compile_sources([pool_source()], symbols, background)
     pool = Pool(immortal.zeroed(_POOL_BYTES, _ALIGNMENT), library.address("df_pfor"), library)
     _field(pool, _LIMIT).value = min(workers, MAX_THREADS - 1) if available() else 0
@@ -157,13 +159,6 @@ def status() -> PoolStatus:
     started = _field(_shared[0], _RUNNING).value if _shared else 0
     alone = "the limit is one thread" if num_threads() == 1 else ""
     return PoolStatus(num_threads(), started, unavailable_reason() or alone)
-
-
-def _address(library: ctypes.CDLL, name: str) -> int:
-    try:
-        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-    except AttributeError:
-        return 0
 
 
 def _field(pool: Pool, offset: int) -> ctypes.c_int64:
