@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from dualflow.core.dtypes import DType, bool_, int32, int64, uint8, uint16, uint32, uint64
 from dualflow.core.errors import DTypeError
@@ -86,6 +87,15 @@ def wrapped_integer(number: float, dtype: DType) -> int:
     return bits - (1 << size) if not dtype.is_unsigned and bits >> (size - 1) else bits
 
 
+def of_floats(name: str) -> Callable[..., Any]:
+    """A method that calls the language's function ``name`` for floats, and returns integers unchanged."""
+
+    def method(self: TextMaths[V], x: V, *others: V) -> V:
+        return self.native(name, x, *others) if x.dtype.is_floating else x
+
+    return method
+
+
 class TextMaths(DefinedOps, Generic[V]):
     """The namespace of scalar ops whose results are lines of source code.
 
@@ -109,6 +119,10 @@ class TextMaths(DefinedOps, Generic[V]):
     @abstractmethod
     def constant(self, number: float, dtype: DType) -> V:
         """A constant: floats round to nearest, integers wrap."""
+
+    @abstractmethod
+    def native(self, name: str, *operands: V) -> V:
+        """The result of the language's own function ``name`` of floats, of the first operand's dtype."""
 
     @abstractmethod
     def definition_name(self, op: ScalarOp, dtype: DType) -> str:

@@ -9,7 +9,7 @@ from dualflow.backends.c.support import CSupport
 from dualflow.core.dtypes import DType, bool_, complex64, complex128, float32, float64
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
-from dualflow.scalar.text_maths import UNSIGNED, TextMaths
+from dualflow.scalar.text_maths import UNSIGNED, TextMaths, of_floats
 
 
 def _arithmetic(symbol: str) -> Callable[[CMaths, CValue, CValue], CValue]:
@@ -23,15 +23,6 @@ def _bitwise(symbol: str) -> Callable[[CMaths, CValue, CValue], CValue]:
     def method(self: CMaths, x: CValue, y: CValue) -> CValue:
         text = f"{x.text} {symbol} {y.text}"
         return self.expression(x.dtype, f"({c_type(x.dtype)})({text})" if x.dtype.size < 4 else text)
-
-    return method
-
-
-def _of_floats(name: str) -> Callable[..., CValue]:
-    """A method that calls a function of C's library for floats, and returns integers unchanged."""
-
-    def method(self: CMaths, x: CValue, *others: CValue) -> CValue:
-        return self.library(name, x, *others) if x.dtype.is_floating else x
 
     return method
 
@@ -65,7 +56,7 @@ class CMaths(TextMaths[CValue]):
             dtype, f"({c_type(dtype)})(({unsigned}){x.text} {symbol} ({unsigned}){y.text})"
         )
 
-    def library(self, name: str, *operands: CValue) -> CValue:
+    def native(self, name: str, *operands: CValue) -> CValue:
         """A call of a function of ``math.h``, of the variant for the dtype of the first operand."""
         suffix = "f" if operands[0].dtype.size == 4 else ""
         return self.called(name + suffix, *operands)
@@ -107,7 +98,7 @@ class CMaths(TextMaths[CValue]):
         if x.dtype.kind in "ub":
             return x
         if x.dtype.is_floating:
-            return self.library("fabs", x)
+            return self.native("fabs", x)
         return self.where(self.less(x, self.constant(0, x.dtype)), self.negative(x), x)
 
     def quotient(self, x: CValue, y: CValue) -> CValue:
@@ -129,9 +120,9 @@ class CMaths(TextMaths[CValue]):
             return self.expression(bool_, f"{x.text} {of_bools} {y.text}")
         return self.called(self.support.primitive(f"{name}_{type_name(x.dtype)}"), x, y)
 
-    floor, ceil, trunc = _of_floats("floor"), _of_floats("ceil"), _of_floats("trunc")
-    round, fma = _of_floats("rint"), _of_floats("fma")
-    sqrt, copysign = _of_floats("sqrt"), _of_floats("copysign")
+    floor, ceil, trunc = of_floats("floor"), of_floats("ceil"), of_floats("trunc")
+    round, fma = of_floats("rint"), of_floats("fma")
+    sqrt, copysign = of_floats("sqrt"), of_floats("copysign")
 
     def multiply_add(self, x: CValue, y: CValue, z: CValue) -> CValue:
         """``x * y + z``, rounded once by processors that have an instruction for it."""

@@ -13,7 +13,7 @@ from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, bool_
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
-from dualflow.scalar.text_maths import UNSIGNED, TextMaths, wrapped_integer
+from dualflow.scalar.text_maths import UNSIGNED, TextMaths, of_floats, wrapped_integer
 
 
 def _arithmetic(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
@@ -32,15 +32,6 @@ def _reassociated(
         if x.reorderable and x.dtype.is_floating:
             return self.called(self.support.primitive(primitive), x, y)
         return self.wrapped(x.dtype, f"{x.text} {symbol} {y.text}")
-
-    return method
-
-
-def _instruction(name: str) -> Callable[..., SourceValue]:
-    """A method that applies one machine instruction to floats, and returns integers unchanged."""
-
-    def method(self: SourceMaths, x: SourceValue, *others: SourceValue) -> SourceValue:
-        return self.instruction(name, x, *others) if x.dtype.is_floating else x
 
     return method
 
@@ -69,7 +60,7 @@ class SourceMaths(TextMaths[SourceValue]):
         narrow = dtype.is_integer and dtype.size < 8
         return self.expression(dtype, f"{type_name(dtype)}({text})" if narrow else text)
 
-    def instruction(self, name: str, *operands: SourceValue) -> SourceValue:
+    def native(self, name: str, *operands: SourceValue) -> SourceValue:
         """The result of an intrinsic of LLVM, of the first operand's dtype."""
         return self.called(self.support.instruction(name, len(operands)), *operands)
 
@@ -123,13 +114,13 @@ class SourceMaths(TextMaths[SourceValue]):
         if x.dtype.is_bool:
             return of_bools(x, y)
         if x.reorderable and x.dtype.is_floating:
-            return self.instruction(name, x, y)
+            return self.native(name, x, y)
         chosen = self.where(beyond(x, y), x, y)
         return self.where(self.isnan(x), x, chosen) if x.dtype.is_floating else chosen
 
-    floor, ceil, trunc = _instruction("floor"), _instruction("ceil"), _instruction("trunc")
-    round, sqrt, copysign = _instruction("roundeven"), _instruction("sqrt"), _instruction("copysign")
-    fma = multiply_add = _instruction("fma")
+    floor, ceil, trunc = of_floats("floor"), of_floats("ceil"), of_floats("trunc")
+    round, sqrt, copysign = of_floats("roundeven"), of_floats("sqrt"), of_floats("copysign")
+    fma = multiply_add = of_floats("fma")
 
     # Selection and conversion
 
