@@ -71,11 +71,7 @@ def publish(
     """
     module, own = namespace["__name__"], frozenset(namespace)
     hidden = {*internal, *_NEVER_PUBLIC}
-    shown = namespace.get("__all__") or [
-        name
-        for name, value in namespace.items()
-        if not name.startswith("_") and (not isinstance(value, ModuleType) or name in modules)
-    ]
+    shown = namespace.get("__all__") or _own_public_names(namespace, modules)
 
     @cache
     def lazy_names() -> dict[str, LazyName]:
@@ -108,6 +104,15 @@ def publish(
     namespace.pop("__all__", None)
     namespace.setdefault("__path__", [])  # of a package, `from package import name` calls `__getattr__` first
     namespace.update(__dir__=lambda: list(public()), __getattr__=attribute)
+
+
+def _own_public_names(namespace: Mapping[str, Any], modules: Iterable[str]) -> list[str]:
+    """The names without a leading underscore; of those of modules only ``modules``."""
+    return [
+        name
+        for name, value in namespace.items()
+        if not name.startswith("_") and (not isinstance(value, ModuleType) or name in modules)
+    ]
 
 
 def _is_installed(package: str) -> bool:

@@ -23,7 +23,7 @@ from dualflow.graph.ir import Node
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel, KernelLaunch
 from dualflow.schedule.kernel_statements import Edge, ElementAccess, End, KernelStatement, Register
-from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop, Level, LoopId
+from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.refused_accesses import refused, shown
 from dualflow.schedule.registers import written
 
@@ -208,6 +208,11 @@ class _OpenLoop(NamedTuple):
     blocks: frozenset[BlockId]
 
 
+def _whole_loop(iterations: int) -> _OpenLoop:
+    """A loop that is not inside of blocks of its iterations."""
+    return _OpenLoop(iterations, frozenset())
+
+
 class _Surroundings(NamedTuple):
     """The loops and blocks that contain the statement under analysis.
 
@@ -226,9 +231,11 @@ class _Surroundings(NamedTuple):
         trip_counts = *self.trip_counts, opened.iterations
         return _Surroundings({**self.loops, loop: opened}, self.blocks, trip_counts)
 
-    def in_block(self, block: Mapping[BlockId, _OpenBlock], iterations: int) -> _Surroundings:
-        """The surroundings of the body of a loop of ``iterations`` over blocks."""
-        return _Surroundings(self.loops, {**self.blocks, **block}, (*self.trip_counts, iterations))
+    def in_block(self, block: BlockId, loop: _OpenLoop, size: int) -> _Surroundings:
+        """The surroundings of the body of a loop over blocks of ``size`` iterations of ``loop``."""
+        opened = _OpenBlock(loop.iterations, size, loop.blocks | {block})
+        trip_counts = *self.trip_counts, loop.iterations
+        return _Surroundings(self.loops, {**self.blocks, block: opened}, trip_counts)
 
     def in_lanes(self, lanes: _OpenLoop) -> _Surroundings:
         """The surroundings of a body that runs for each vector lane."""
@@ -284,28 +291,19 @@ class _Analysis:
                 case ks.For(loop, begin, end) | ks.RowGroups(loop, begin, end):
                     self._statements(statement.body, around.in_loop(loop, self._range(begin, end, around)))
                 case ks.Once(loop, extent):
-                    self._statements(
-                        statement.body, around.in_loop(loop, _OpenLoop(extent.number, frozenset()))
-                    )
+                    self._statements(statement.body, around.in_loop(loop, _whole_loop(extent.number)))
                 case ks.Blocks(loop, level, begin, end, size):
                     self._require(Rule.AT_LEAST, size.number, self.one)
                     range_ = self._range(begin, end, around)
-                    block = self._block(range_, loop, level, size.number)
-                    self._statements(statement.body, around.in_block(block, range_.iterations))
+                    self._statements(statement.body, around.in_block((loop, level), range_, size.number))
                 case ks.StripMinedLoop(loop, begin, end, width):
-                    range_ = self._range(begin, end, around)
-                    block = self._block(range_, loop, BlockLevel.STRIP, self._constant(width))
-                    self._statements(statement.body, around.in_block(block, range_.iterations))
+                    block, range_ = (loop, BlockLevel.STRIP), self._range(begin, end, around)
+                    self._statements(statement.body, around.in_block(block, range_, self._constant(width)))
                 case ks.Lanes(width):
-                    lanes = _OpenLoop(self._constant(width), frozenset())
+                    lanes = _whole_loop(self._constant(width))
                     self._statements(statement.body, around.in_lanes(lanes))
-                case ks.Chunks(loop, size, extent):
-                    self._require(Rule.AT_LEAST, size.number, self.one)
-                    self._require(Rule.ROWS_WITHIN, size.number, extent.number)
-                    chunks, range_ = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.number, frozenset())
-                    block = self._block(range_, loop, BlockLevel.CHUNK, size.number)
-                    inside = around.in_loop(KernelLoop.CHUNKS, chunks).in_block(block, extent.number)
-                    self._statements(statement.body, inside)
+                case ks.Chunks():
+                    self._statements(statement.body, self._in_chunks(statement, around))
                 case ks.Choose():
                     for branch in statement.branches:
                         self._statements(branch.body, around)
@@ -315,15 +313,20 @@ class _Analysis:
                 case _:
                     self._access(statement, around)
 
-    def _block(self, range_: _OpenLoop, loop: LoopId, level: Level, size: int) -> dict[BlockId, _OpenBlock]:
-        return {(loop, level): _OpenBlock(range_.iterations, size, range_.blocks | {(loop, level)})}
+    def _in_chunks(self, chunks: ks.Chunks, around: _Surroundings) -> _Surroundings:
+        """The surroundings of the body of a loop over chunks."""
+        size, extent = chunks.size.number, chunks.extent.number
+        self._require(Rule.AT_LEAST, size, self.one)
+        self._require(Rule.ROWS_WITHIN, size, extent)
+        inside = around.in_loop(KernelLoop.CHUNKS, _whole_loop(self.total))
+        return inside.in_block((chunks.loop, BlockLevel.CHUNK), _whole_loop(extent), size)
 
     def _range(self, begin: ks.Bound, end: ks.Bound, around: _Surroundings) -> _OpenLoop:
         """The loop between two bounds, whose indices are at least 0 and below its largest trip count."""
         if begin is End.LOW and end is End.HIGH:
-            return _OpenLoop(self.total, frozenset())
+            return _whole_loop(self.total)
         if begin is End.ZERO and isinstance(end, ks.LaunchParameter):
-            return _OpenLoop(end.number, frozenset())
+            return _whole_loop(end.number)
         if isinstance(begin, Edge) and end == begin._replace(end=True) and not begin.end:
             block = around.blocks.get((begin.loop, begin.level))
             if block is not None:
@@ -351,7 +354,7 @@ class _Analysis:
             case ks.ReduceLanes(buffers=buffers, width=width):
                 for buffer in buffers:
                     access = ElementAccess(buffer, ((KernelLoop.LANES, None),))
-                    lanes = _OpenLoop(self._constant(width), frozenset())
+                    lanes = _whole_loop(self._constant(width))
                     self._index(access, around._replace(loops={KernelLoop.LANES: lanes}))
 
     # Accesses

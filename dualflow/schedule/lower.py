@@ -53,11 +53,9 @@ def lower(
     loops = _joined_loops(lowered, axes, order[-1:], [*lowered.read.values(), *stored])
     num_parallel = len([a for a in loops.trip_counts if a not in space.reduced])
     steps, depths, stages = _steps(lowered, loops, num_parallel)
+    accesses = map(loops.access, body.outputs, outputs, stored)
     stores = tuple(
-        [
-            NestStore(v, loops.access(v, at, strides), depths[v], stages[v])
-            for v, at, strides in zip(body.outputs, outputs, stored, strict=True)
-        ]
+        [NestStore(v, at, depths[v], stages[v]) for v, at in zip(body.outputs, accesses, strict=True)]
     )
     nest = Nest(
         name=body.name,
