@@ -52,6 +52,14 @@ if TYPE_CHECKING:
     from dualflow.ops.image.colours import yiq_to_rgb as yiq_to_rgb
     from dualflow.ops.image.colours import yuv_to_rgb as yuv_to_rgb
     from dualflow.ops.image.dtypes import convert_image_dtype as convert_image_dtype
+    from dualflow.ops.image.geometry import central_crop as central_crop
+    from dualflow.ops.image.geometry import crop_to_bounding_box as crop_to_bounding_box
+    from dualflow.ops.image.geometry import flip_left_right as flip_left_right
+    from dualflow.ops.image.geometry import flip_up_down as flip_up_down
+    from dualflow.ops.image.geometry import pad_to_bounding_box as pad_to_bounding_box
+    from dualflow.ops.image.geometry import resize_with_crop_or_pad as resize_with_crop_or_pad
+    from dualflow.ops.image.geometry import rot90 as rot90
+    from dualflow.ops.image.geometry import transpose as transpose
     from dualflow.ops.image.measures import image_gradients as image_gradients
     from dualflow.ops.image.measures import psnr as psnr
     from dualflow.ops.image.measures import sobel_edges as sobel_edges
@@ -60,14 +68,6 @@ if TYPE_CHECKING:
     from dualflow.ops.image.measures import total_variation as total_variation
     from dualflow.ops.image.patches import crop_and_resize as crop_and_resize
     from dualflow.ops.image.patches import extract_patches as extract_patches
-    from dualflow.ops.image.placement import central_crop as central_crop
-    from dualflow.ops.image.placement import crop_to_bounding_box as crop_to_bounding_box
-    from dualflow.ops.image.placement import flip_left_right as flip_left_right
-    from dualflow.ops.image.placement import flip_up_down as flip_up_down
-    from dualflow.ops.image.placement import pad_to_bounding_box as pad_to_bounding_box
-    from dualflow.ops.image.placement import resize_with_crop_or_pad as resize_with_crop_or_pad
-    from dualflow.ops.image.placement import rot90 as rot90
-    from dualflow.ops.image.placement import transpose as transpose
     from dualflow.ops.image.resizing import ResizeMethod as ResizeMethod
     from dualflow.ops.image.resizing import resize as resize
     from dualflow.ops.image.resizing import resize_with_pad as resize_with_pad
@@ -103,7 +103,7 @@ _publish(
             "image_gradients psnr sobel_edges ssim ssim_multiscale total_variation"
         ),
         "dualflow.ops.image.patches": "crop_and_resize extract_patches",
-        "dualflow.ops.image.placement": (
+        "dualflow.ops.image.geometry": (
             "central_crop crop_to_bounding_box flip_left_right flip_up_down pad_to_bounding_box "
             "resize_with_crop_or_pad rot90 transpose"
         ),

@@ -301,6 +301,25 @@ if TYPE_CHECKING:
     from dualflow.numpy.matrices import meshgrid as meshgrid
     from dualflow.numpy.matrices import tri as tri
     from dualflow.numpy.matrices import vander as vander
+    from dualflow.numpy.number_parts import angle as angle
+    from dualflow.numpy.number_parts import around as around
+    from dualflow.numpy.number_parts import clip as clip
+    from dualflow.numpy.number_parts import fix as fix
+    from dualflow.numpy.number_parts import i0 as i0
+    from dualflow.numpy.number_parts import imag as imag
+    from dualflow.numpy.number_parts import iscomplex as iscomplex
+    from dualflow.numpy.number_parts import iscomplexobj as iscomplexobj
+    from dualflow.numpy.number_parts import isneginf as isneginf
+    from dualflow.numpy.number_parts import isposinf as isposinf
+    from dualflow.numpy.number_parts import isreal as isreal
+    from dualflow.numpy.number_parts import isrealobj as isrealobj
+    from dualflow.numpy.number_parts import isscalar as isscalar
+    from dualflow.numpy.number_parts import iterable as iterable
+    from dualflow.numpy.number_parts import nan_to_num as nan_to_num
+    from dualflow.numpy.number_parts import real as real
+    from dualflow.numpy.number_parts import real_if_close as real_if_close
+    from dualflow.numpy.number_parts import round as round
+    from dualflow.numpy.number_parts import sinc as sinc
     from dualflow.numpy.polynomials import poly as poly
     from dualflow.numpy.polynomials import polyadd as polyadd
     from dualflow.numpy.polynomials import polyder as polyder
@@ -365,25 +384,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.splitting import vsplit as vsplit
     from dualflow.numpy.statistics import corrcoef as corrcoef
     from dualflow.numpy.statistics import cov as cov
-    from dualflow.numpy.values import angle as angle
-    from dualflow.numpy.values import around as around
-    from dualflow.numpy.values import clip as clip
-    from dualflow.numpy.values import fix as fix
-    from dualflow.numpy.values import i0 as i0
-    from dualflow.numpy.values import imag as imag
-    from dualflow.numpy.values import iscomplex as iscomplex
-    from dualflow.numpy.values import iscomplexobj as iscomplexobj
-    from dualflow.numpy.values import isneginf as isneginf
-    from dualflow.numpy.values import isposinf as isposinf
-    from dualflow.numpy.values import isreal as isreal
-    from dualflow.numpy.values import isrealobj as isrealobj
-    from dualflow.numpy.values import isscalar as isscalar
-    from dualflow.numpy.values import iterable as iterable
-    from dualflow.numpy.values import nan_to_num as nan_to_num
-    from dualflow.numpy.values import real as real
-    from dualflow.numpy.values import real_if_close as real_if_close
-    from dualflow.numpy.values import round as round
-    from dualflow.numpy.values import sinc as sinc
     from dualflow.numpy.windows import bartlett as bartlett
     from dualflow.numpy.windows import blackman as blackman
     from dualflow.numpy.windows import hamming as hamming
@@ -464,6 +464,10 @@ _publish(
         "dualflow.numpy.matrices": (
             "eye from_dlpack frombuffer fromfunction fromiter identity indices meshgrid tri vander"
         ),
+        "dualflow.numpy.number_parts": (
+            "angle around clip fix i0 imag iscomplex iscomplexobj isneginf isposinf isreal isrealobj "
+            "isscalar iterable nan_to_num real real_if_close round sinc"
+        ),
         "dualflow.numpy.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
         "dualflow.numpy.products": ("cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat"),
         "dualflow.numpy.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
@@ -475,10 +479,6 @@ _publish(
         ),
         "dualflow.numpy.splitting": "array_split dsplit hsplit split vsplit",
         "dualflow.numpy.statistics": "corrcoef cov",
-        "dualflow.numpy.values": (
-            "angle around clip fix i0 imag iscomplex iscomplexobj isneginf isposinf isreal isrealobj "
-            "isscalar iterable nan_to_num real real_if_close round sinc"
-        ),
         "dualflow.numpy.windows": "bartlett blackman hamming hanning kaiser",
         "dualflow.numpy.without_nan": (
             "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"

@@ -12,10 +12,10 @@ from dualflow.numpy import (
     diagonals,
     indexing,
     manipulation,
+    number_parts,
     products,
     reductions,
     sorting,
-    values,
 )
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.tensor import Operators
@@ -42,8 +42,8 @@ _METHODS: Final = (
     reductions.sum,
     averages.var,
     sorting.sort,
-    values.clip,
-    values.round,
+    number_parts.clip,
+    number_parts.round,
 )
 
 

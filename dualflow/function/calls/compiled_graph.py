@@ -33,7 +33,6 @@ from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.function.calls.array_ownership import array_of
-from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.built_program import built_program
 from dualflow.function.calls.call_form import REFUSED, CallForm
 from dualflow.function.calls.checked_call import checked_call, read_only_call
@@ -42,6 +41,7 @@ from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_d
 from dualflow.function.calls.execute import Sources, execute, is_placed_on_device
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.fast_paths import FastPaths
+from dualflow.function.calls.first_calls import BackgroundCompile
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes

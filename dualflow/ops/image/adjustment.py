@@ -12,7 +12,7 @@ from dualflow.ops.arithmetic import maximum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.image.dtypes import in_floats
-from dualflow.ops.image.placement import once_known
+from dualflow.ops.image.geometry import once_known
 from dualflow.ops.static import static_value
 from dualflow.ops.statistics import reduce_mean, reduce_std
 

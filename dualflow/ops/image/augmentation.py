@@ -15,7 +15,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
 from dualflow.ops.image.adjustment import adjust_brightness, adjust_contrast
 from dualflow.ops.image.colours import adjust_hue, adjust_saturation
-from dualflow.ops.image.placement import as_batch
+from dualflow.ops.image.geometry import as_batch
 from dualflow.ops.positions import iota
 from dualflow.ops.random_numbers.functions import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform

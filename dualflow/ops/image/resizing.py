@@ -18,7 +18,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant
-from dualflow.ops.image.placement import as_batch, once_known, size_of
+from dualflow.ops.image.geometry import as_batch, once_known, size_of
 from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
 from dualflow.ops.late_sizes import as_size
 from dualflow.ops.repetition import pad

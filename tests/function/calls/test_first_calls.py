@@ -17,7 +17,7 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import unforkable
-from dualflow.function.calls.background_compile import BackgroundCompile
+from dualflow.function.calls.first_calls import BackgroundCompile
 from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 pytestmark = pytest.mark.skipif(df.config.get_backend() == "numpy", reason="nothing is compiled there")

@@ -1,4 +1,4 @@
-"""Comparisons with a tolerance, parts of numbers, rounding and limits."""
+"""Tests and parts of numbers, rounding and limits."""
 
 from __future__ import annotations
 
