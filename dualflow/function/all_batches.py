@@ -7,6 +7,7 @@ That trace is compiled, and serves the calls with other batches: they trace and 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container
 
 from dualflow.core.garbage_collection import collections_delayed
@@ -38,7 +39,7 @@ def trace_for_all_batches(
     dynamic_call = with_dynamic_first_axes(call, fixed)
     if dynamic_call.key == call.key or is_placed_on_device(call.inputs) or not _runs_as_fast(static):
         return None
-    if not (_is_plain(call.key) and is_repeatable(tracer.function)):
+    if _is_debugged() or not (_is_plain(call.key) and is_repeatable(tracer.function)):
         return None
     try:
         with collections_delayed(), silenced():  # the first trace has given the warnings
@@ -46,6 +47,15 @@ def trace_for_all_batches(
     except Exception:  # an op, or Python code, refuses dynamic sizes: the static trace has succeeded
         return None
     return None if concrete.guards.fix_all_axes else concrete
+
+
+def _is_debugged() -> bool:
+    """Whether a debugger, or another trace function, would notice that Python code runs again."""
+    if sys.gettrace() is not None:
+        return True
+    if sys.version_info < (3, 12):
+        return False
+    return sys.monitoring.get_tool(sys.monitoring.DEBUGGER_ID) is not None
 
 
 def _runs_as_fast(static: ConcreteFunction) -> bool:

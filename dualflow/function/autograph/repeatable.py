@@ -150,15 +150,22 @@ def _facts_in(code: CodeType, nodes: Iterable[ast.AST]) -> _Facts | None:
             return None
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             return None
-        changes |= isinstance(node, ast.AugAssign) or (
-            isinstance(node, ast.Attribute) and (node.attr in _CHANGING or node.attr.startswith("__"))
-        )
+        changes |= _may_change_containers(node)
         if isinstance(node, ast.Attribute | ast.Name) and node not in parts:
             path, parents = _path(node)
             parts.update(parents)
             if path and path[0] in outer:
                 paths.add(path)
     return _Facts(outer, frozenset(paths), changes)
+
+
+def _may_change_containers(node: ast.AST) -> bool:
+    """Whether a node may change a list, dict, set or array in place: also as the result ``out`` of NumPy."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in _CHANGING or node.attr.startswith("__")
+    if isinstance(node, ast.Call):
+        return any(keyword.arg in ("out", None) for keyword in node.keywords)
+    return isinstance(node, ast.AugAssign)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -222,6 +229,7 @@ def _is_harmless(value: Any, path: tuple[str, ...], reached: _Reached) -> bool:
         return False
     if isinstance(value, FunctionType) and _package(value) not in (_PACKAGE, np.__name__):
         return _is_repeatable(value, reached)
+    reached.changes |= isinstance(value, np.ufunc)  # its last argument may be the array for the result
     return _is_op(value)
 
 

@@ -222,6 +222,16 @@ def reads_the_type_of_a_size(x: Any) -> Any:
     return -x if type(x.shape[0]) is int else x
 
 
+def writes_a_result_by_keyword(x: Any) -> Any:
+    TABLE.cumsum(out=TABLE)
+    return x
+
+
+def writes_a_result_by_position(x: Any) -> Any:
+    np.multiply(TABLE, 2.0, TABLE)
+    return x
+
+
 def closed_over(values: list[Any]) -> Callable[[Any], Any]:
     def inner(x: Any) -> Any:
         return sum(values) * x
@@ -240,6 +250,7 @@ NOTICED = [
     *(passes_the_log, passes_an_array, appends_to_a_returned_list, reads_a_subclass),
     *(calls_a_special_method, appends_to_an_attribute, reads_the_type_of_a_size),
     *(calls_a_method_of_an_iterator, reads_a_variable_of_the_user, calls_two_closures_of_one_code),
+    *(writes_a_result_by_keyword, writes_a_result_by_position),
     *(prints, appends, extends_an_alias, assigns_an_item, assigns_an_attribute, assigns_a_global),
     *(calls_an_object, calls_a_traced_function, draws, draws_by_numpy, reads_the_time, advances_an_iterator),
     *(
