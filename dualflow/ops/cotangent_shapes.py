@@ -71,8 +71,8 @@ def _summed(read: SizeReader, flow: Any, like: Any) -> Any:
 
 def _not_empty(flow: Any, axis: int, size: int) -> Any:
     """``flow``, whose size along an axis may be 0 while ``size`` is 1, with a zero there in this case."""
-    least_flow, least = bounds(flow.shape[axis])[0], bounds(size)[0]
-    if least is None or least < 1 or (least_flow is not None and least_flow > 0):
+    least, _ = bounds(flow.shape[axis])
+    if least is not None and least > 0:
         return flow
     paddings = [
         (0, largest(size - flow.shape[axis], 0)) if i == axis else (0, 0) for i in range(len(flow.shape))

@@ -104,3 +104,25 @@ def test_the_gradient_of_a_sort_after_a_loop_after_unique() -> None:
 
     x, n = df.constant([3.0, 1.0, 2.0]), df.constant(2)
     np.testing.assert_allclose(df.function(gradient)(x, n), gradient(x, n), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["maximum", "multiply", "where", "clip"])
+def test_the_gradient_of_a_broadcast_of_no_row_and_one_is_the_eager_one(name: str) -> None:
+    of: Any = {
+        "maximum": df.maximum,
+        "multiply": df.multiply,
+        "where": lambda x, y: df.where(x > y, x, 2.0 * y),
+        "clip": lambda x, y: df.clip_by_value(x, y, y + 1.0),
+    }[name]
+
+    def gradients(x, y):
+        with df.GradientTape() as tape:
+            tape.watch([x, y])
+            total = df.reduce_sum(df.sin(of(x, y)))
+        return tape.gradient(total, [x, y])
+
+    opened = df.function(gradients, input_signature=[df.TensorSpec([None, 3], df.float64)] * 2)
+    for rows in ((0, 1), (1, 0), (0, 0), (1, 1), (1, 2), (2, 1)):
+        x, y = (df.constant(X[0, :n]) for n in rows)
+        for result, expected in zip(opened(x, y), gradients(x, y), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-12)
