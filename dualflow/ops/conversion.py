@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, uncommon_in_use
 from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.ops import maths_reference
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, register
@@ -40,6 +41,18 @@ stop_gradient = elementwise(
     eager=lambda x: x,
     code=lambda m, x: x,
     samples=Domain(-50, 50, "fib"),
+)
+
+
+ASSIGNED_VALUE: Final = in_text(
+    Op(
+        name="assigned_value",
+        doc="A variable's value ``x``, which was assigned; its cotangent is that of the ``first`` value.",
+        infer=lambda x, first: TensorSpec.of(x.shape, x.dtype),
+        kernel=lambda x, first: x.copy(),
+        kind=Elementwise(lambda m, x, first: x),
+        vjp=(None, lambda g, out, x, first: g),
+    )
 )
 
 

@@ -364,3 +364,69 @@ def test_forward_over_reverse_goes_through_control_flow_of_a_function_that_is_ca
             y = f(x)
         product = df.reduce_sum(inner.gradient(y, x) * direction)
     assert np.allclose(accumulator.jvp(g), outer.gradient(product, x), rtol=1e-4)
+
+
+def assigned_and_read(v, x):
+    v.assign(df.reduce_sum(x) * v)
+    return v * x
+
+
+def result_of_an_assignment(v, x):
+    return v * x + v.assign_add(df.reduce_mean(x))
+
+
+def assigned_value_used_twice(v, x):
+    product = v * df.reduce_sum(x)
+    v.assign(product)
+    return product * v
+
+
+def assigned_in_a_branch(v, x):
+    if df.reduce_sum(x) > 0.0:
+        v.assign(v * df.reduce_sum(x))
+        return v * x + v * 2.0
+    return v * x
+
+
+def assigned_in_a_loop(v, x):
+    y = x
+    for _ in df.range(3):
+        v.assign(v * df.reduce_mean(y))
+        y = y + v * x
+    return y + v
+
+
+def assigned_by_a_function(v, x):
+    inner = df.function(assigned_and_read)
+    return inner(v, x) * v + inner(v, x)
+
+
+@pytest.mark.parametrize("taped", ["around", "inside"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        assigned_and_read,
+        result_of_an_assignment,
+        assigned_value_used_twice,
+        assigned_in_a_branch,
+        assigned_in_a_loop,
+        assigned_by_a_function,
+    ],
+)
+def test_no_gradient_flows_through_an_assignment(function, taped):
+    x, v = df.constant([1.0, 2.0, 4.0]), df.Variable(3.0)
+
+    def gradients(f, x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(v, x)
+        return tape.gradient(y, [x, v])
+
+    expected = [g.numpy() for g in gradients(function, x)]
+    assigned = v.numpy()
+    v.assign(3.0)
+    compiled = df.function(function)
+    results = gradients(compiled, x) if taped == "around" else df.function(gradients)(compiled, x)
+    for result, value in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, value, rtol=1e-6)
+    np.testing.assert_allclose(v, assigned, rtol=1e-6)

@@ -37,6 +37,7 @@ from dualflow.graph.split_forward_backward import (
     split_forward_backward,
 )
 from dualflow.ops.complex_numbers import conj
+from dualflow.ops.conversion import ASSIGNED_VALUE
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.op_kinds import Decompose
@@ -209,7 +210,8 @@ def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBa
 
     specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in active.targets])]
     joint = traced(body_and_vjp, specs)
-    # Dynamic sizes are simplified for a call; derivatives of higher order read custom gradients.
+    # Dynamic sizes are simplified for a call; derivatives of higher order read custom gradients, and
+    # those of assigned values.
     if all(v.spec.shape.is_static for v in joint.inputs) and not _has_custom_gradient(joint):
         joint = optimise(joint, options, passes=SIMPLIFICATIONS)
     available = joint.inputs[0 if loop.recompute else loop.end : count]
@@ -218,7 +220,10 @@ def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBa
 
 
 def _has_custom_gradient(graph: Graph) -> bool:
-    return any(n.op is CUSTOM or any(_has_custom_gradient(b) for _, b in n.bodies) for n in graph.nodes)
+    """Whether ``graph`` or a body has values with gradients of their own, which simpler ones would lack."""
+    if not graph.ops.isdisjoint((CUSTOM, ASSIGNED_VALUE)):
+        return True
+    return any(_has_custom_gradient(body) for node in graph.nodes for _, body in node.bodies)
 
 
 def _residuals(loop: LoopSpec, graphs: ForwardBackwardGraphs) -> dict[Source, Value]:

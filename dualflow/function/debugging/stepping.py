@@ -11,6 +11,7 @@ from dualflow.core.records import dataclass
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.graph.interpret import OnGraph, evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
+from dualflow.ops.conversion import ASSIGNED_VALUE
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Effect
 
@@ -70,7 +71,7 @@ class Walk:
 
     def run(self, node: Node, arrays: Outputs) -> Outputs:
         """The outputs of one node of the graph or of a body."""
-        if isinstance(node.op.kind, Literal) or node.effect is Effect.ASSIGN:
+        if isinstance(node.op.kind, Literal) or node.effect is Effect.ASSIGN or node.op is ASSIGNED_VALUE:
             return run_node(node, arrays)
         with observed(None):  # ops that the observer runs are not observed
             return self._observer(node, arrays, self._depth, lambda: self._compute(node, arrays))

@@ -29,7 +29,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.ops.checks import ASSIGNED
-from dualflow.ops.conversion import identity
+from dualflow.ops.conversion import ASSIGNED_VALUE, identity
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
@@ -42,11 +42,15 @@ _MAX_FOLDED_BYTES = 1 << 12
 
 @dataclass(slots=True)
 class _VariableState:
-    """One variable in a trace: the graph's input for its value, and its current value in the traced code."""
+    """One variable in a trace: the graph's input for its value, and its current value in the traced code.
+
+    ``unread`` is whether no code has read the current value, which was assigned.
+    """
 
     variable: AbstractVariable
     input: Value
     current: SymbolicTensor
+    unread: bool = False
 
 
 class OuterShape(NamedTuple):
@@ -195,13 +199,16 @@ class Tracer(SymbolicEngine):
         return lifted
 
     def read(self, variable: AbstractVariable) -> SymbolicTensor:
-        return self._state(variable).current
+        return self._read(self._state(variable))
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
         state, assigned = self._state(variable), SymbolicTensor(self.lift(value)._value, self)
         if assigned._value is not state.current._value:
             self.record_assignment(variable, assigned)
+            state.unread = True
         state.current = assigned
+        if self.outer is not None:  # the next iteration of a loop reads it
+            self._read(state)
 
     def record_assignment(self, variable: AbstractVariable, value: Any) -> None:
         self.builder.add(ASSIGNMENT, (self.lift(value)._value,), {"variable": variable}, caller())
@@ -367,6 +374,14 @@ class Tracer(SymbolicEngine):
             value = self.builder.capture(_variable_spec(variable), variable, variable=True)
             state = self._states[id(variable)] = _VariableState(variable, value, self.tensor_of(value))
         return state
+
+    def _read(self, state: _VariableState) -> SymbolicTensor:
+        """The current value of a variable; its first read after an assignment has a node of its own."""
+        value = state.current._value
+        if state.unread and value is not state.input and value.spec.dtype.is_inexact:
+            state.current = self.run(ASSIGNED_VALUE, (state.current, self.tensor_of(state.input)), {})
+        state.unread = False
+        return state.current
 
     def _is_inside(self, other: SymbolicEngine) -> bool:
         """Whether ``other`` is an enclosing trace of this one."""

@@ -17,7 +17,7 @@ from dualflow.graph.draw.folding import Group, groups_of
 from dualflow.graph.fused import body_of
 from dualflow.graph.origin import origins_of
 from dualflow.graph.printer import attributes, lines_of, value_names
-from dualflow.ops.conversion import identity
+from dualflow.ops.conversion import ASSIGNED_VALUE, identity
 from dualflow.ops.op_kinds import CONTROL, Cond, Literal, Loop
 from dualflow.ops.record import Effect
 
@@ -168,6 +168,7 @@ class _Drawing:
             else:
                 self._group(group)
         assigned = {n.inputs[0] for n in graph.nodes if n.effect is Effect.ASSIGN}
+        assigned |= {n.output for n in graph.nodes if n.op is ASSIGNED_VALUE}
         for update in graph.updates:
             if update.value not in assigned:
                 self._add(Box("update", f"{_short(self._names[update.input])} <-"), (update.value,), ())
@@ -178,8 +179,8 @@ class _Drawing:
     def _node(self, node: Node) -> None:
         if node.effect is Effect.ASSIGN:
             self._assignment(node)
-        elif node.op is identity.op and self._is_read(node.inputs[0]):
-            self._sources[node.output] = self._sources[node.inputs[0]]  # a variable, which the box shows
+        elif node.op is ASSIGNED_VALUE or (node.op is identity.op and self._is_read(node.inputs[0])):
+            self._sources[node.output] = self._sources[node.inputs[0]]  # a variable, or what it was assigned
         else:
             self._op(node)
 

@@ -1,8 +1,11 @@
-"""The assignment nodes of a trace, and the pass that removes them.
+"""The assignment nodes of a trace, the reads of assigned values, and the pass that removes both.
 
 A compiled graph writes the last value of each variable, at the end. If a call fails before, the trace is
-replayed up to the failing line, and these nodes have the value of each variable there. Nothing else reads
-them.
+replayed up to the failing line, and assignment nodes have the value of each variable there. Nothing else
+reads them.
+
+Assignments are not differentiable: the gradient of a read after an assignment is that of the variable, not
+of the assigned value. So the trace has a node for such a read.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from typing import Any, Final
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, walk_nodes
 from dualflow.graph.passes.over_bodies import inside_out
-from dualflow.graph.rewrite import Expansion, expand, rebuild, removal, replaced_by
+from dualflow.graph.rewrite import Expansion, expand, rebuild, replaced_by
 from dualflow.graph.scalars import bodies
 from dualflow.ops.attribute_values import in_text
+from dualflow.ops.conversion import ASSIGNED_VALUE
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -65,12 +69,19 @@ def nodes_with_effects(nodes: Iterable[Node]) -> list[Node]:
     return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
 
 
+_DROPPED: Final = frozenset({ASSIGNMENT, ASSIGNED_VALUE})
+
+
 @inside_out
 def drop_assignments(graph: Graph) -> Graph:
-    """``graph`` without assignment nodes, in bodies too."""
-    if ASSIGNMENT not in graph.ops:
+    """``graph`` without assignments and reads of assigned values, in bodies too."""
+    if _DROPPED.isdisjoint(graph.ops):
         return graph
-    return rebuild(graph, lambda _, node: removal(node), ops={ASSIGNMENT})
+
+    def dropped(node: Node, current: Node) -> Expansion:
+        return Expansion((), current.inputs[: len(node.outputs)])
+
+    return rebuild(graph, dropped, ops=_DROPPED)
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
