@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims, matrix_transpose, squeeze
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.complex_numbers import conj, real
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.banded import solve_banded
-from dualflow.ops.linear_algebra.diagonals import diag, diag_part, set_diag
+from dualflow.ops.linear_algebra.diagonals import diag, diag_part, places, set_diag
 from dualflow.ops.linear_algebra.eigenvalues import eigh, eigvalsh
 from dualflow.ops.record import promote_together
 from dualflow.ops.repetition import pad
+from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor_sizes import axis_size
 
@@ -209,13 +211,24 @@ def eigh_tridiagonal(
             f"alpha and beta are diagonals, of n and n - 1 elements, but the shapes are {main.shape} and "
             f"{below.shape}."
         )
-    matrix = diag(main)
-    if main.shape[-1] not in (0, 1):
-        matrix = set_diag(matrix, below, k=-1)
+    matrix = _lower_half(main, below)
     if eigvals_only:
         return _selected(real(eigvalsh(matrix)), None, select, select_range)[0]
     values, vectors = eigh(matrix)
     return _selected(real(values), vectors, select, select_range)
+
+
+def _lower_half(main: Any, below: Any) -> Any:
+    """Matrices with ``main`` on the diagonal and ``below`` on the one below; zeros elsewhere."""
+    matrix = diag(main)
+    if main.shape[-1] is not None:
+        return matrix if main.shape[-1] in (0, 1) else set_diag(matrix, below, k=-1)
+    size, count = axis_size(main, -1), axis_size(below, -1)
+    message = "the diagonal below the main one has another number of elements than rows but one."
+    added = required(constant(1), equal(count, maximum(size - 1, 0)), message)
+    row, column = places(size, size)
+    columns = expand_dims(pad(below, [*[[0, 0]] * (len(below.shape) - 1), [0, added]]), -2)
+    return where(equal(column, row - 1), columns, matrix)
 
 
 def _selected(values: Any, vectors: Any, select: str, ends: Any) -> tuple[Any, Any]:

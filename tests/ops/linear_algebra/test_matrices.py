@@ -344,6 +344,22 @@ def test_selected_eigenvalues_of_a_tridiagonal_matrix(mode: Any) -> None:
     assert solve(df.zeros([0]), df.zeros([0])).shape == (0,)
 
 
+def test_eigenvalues_of_tridiagonal_matrices_of_any_size_are_the_eager_ones() -> None:
+    signature = [df.TensorSpec([2, None], df.float64)] * 2
+    solve = df.function(L.eigh_tridiagonal, input_signature=signature)
+    for size in (0, 1, 2, 5):
+        alpha, beta = (
+            df.constant(drawn("float64", 2, size)),
+            df.constant(drawn("float64", 2, max(size - 1, 0))),
+        )
+        np.testing.assert_allclose(solve(alpha, beta), L.eigh_tridiagonal(alpha, beta), atol=1e-12)
+    for count in (1, 2, 4):
+        with pytest.raises(
+            df.errors.InvalidArgumentError, match="another number of elements than rows but one"
+        ):
+            solve(df.zeros([2, 4], df.float64), df.zeros([2, count], df.float64))
+
+
 def test_the_cross_product(mode: Any) -> None:
     a, b = drawn("float32", 4, 1, 3), drawn("float32", 2, 3, seed=1)
     np.testing.assert_allclose(mode(L.cross)(df.constant(a), df.constant(b)), np.cross(a, b), rtol=1e-5)
