@@ -24,7 +24,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.summation import total
 from dualflow.ops.tensor_sizes import size_as_tensor
 from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import SymInt, bounds
+from dualflow.sizes.symbolic_sizes import SymInt, UndecidedSize
 
 _NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"
 
@@ -60,7 +60,7 @@ def _summed(read: SizeReader, flow: Any, like: Any) -> Any:
     flow = sum_to(flow, Shape(shape))
     for axis, size in enumerate(shape):
         if isinstance(size, SymInt) and size != flow.shape[axis]:
-            flow = _not_empty(flow, axis, size)
+            flow = _not_empty(read, flow, axis, size)
             total_flow = reduce_sum(flow, axis, keepdims=True)
             target = (*flow.shape[:axis], size, *flow.shape[axis + 1 :])
             flow = where(
@@ -69,10 +69,17 @@ def _summed(read: SizeReader, flow: Any, like: Any) -> Any:
     return read.require_shape(flow, shape, _NOT_BACK)
 
 
-def _not_empty(flow: Any, axis: int, size: int) -> Any:
-    """``flow``, whose size along an axis may be 0 while ``size`` is 1, with a zero there in this case."""
-    least, _ = bounds(flow.shape[axis])
-    if least is not None and least > 0:
+def _not_empty(read: SizeReader, flow: Any, axis: int, size: int) -> Any:
+    """``flow``, whose size along an axis may be 0 while ``size`` is 1, with a zero there in this case.
+
+    Whether it is empty is a guard where the sizes of a call decide it, so that other calls copy nothing.
+    """
+    try:
+        with read.deciding():
+            is_empty = bool(flow.shape[axis] < 1)
+    except UndecidedSize:
+        is_empty = True
+    if not is_empty:
         return flow
     paddings = [
         (0, largest(size - flow.shape[axis], 0)) if i == axis else (0, 0) for i in range(len(flow.shape))

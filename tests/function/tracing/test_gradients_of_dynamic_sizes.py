@@ -126,3 +126,16 @@ def test_the_gradient_of_a_broadcast_of_no_row_and_one_is_the_eager_one(name: st
         x, y = (df.constant(X[0, :n]) for n in rows)
         for result, expected in zip(opened(x, y), gradients(x, y), strict=True):
             np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+def test_gradients_of_broadcast_rows_copy_none_where_the_call_has_some():
+    def gradients(x, y):
+        with df.GradientTape() as tape:
+            tape.watch([x, y])
+            total = df.reduce_sum((x + y) ** 2)
+        return tape.gradient(total, [x, y])
+
+    opened = df.function(gradients, input_signature=[df.TensorSpec([None, 3])] * 2)
+    inputs = df.ones([3, 3]), df.ones([1, 3])
+    assert "pad" not in str(opened.get_concrete_function().compiled_for(inputs).optimised)
+    np.testing.assert_array_equal(opened(*inputs)[1], np.full((1, 3), 12.0))
