@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple, replace
 from dualflow.function.calls.ragged_stacks import refuse_ragged
@@ -76,7 +77,8 @@ def with_symbolic_sizes(
         inference = SizeInference(Tracer(graph.name, options=options), fixed_sizes=fixed_sizes)
         inference.most = _bound_of(guards, call_sizes)
         try:
-            return _recorded(inference, graph, equal_axes, guards, shaped_as, call_sizes)
+            with collection_paused():
+                return _recorded(inference, graph, equal_axes, guards, shaped_as, call_sizes)
         except FixedSize as error:
             axes = [
                 axes for axes, size in inference.argument_sizes.items() if variable_of(size) == error.variable
