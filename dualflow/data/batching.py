@@ -18,8 +18,8 @@ from dualflow.data.stage import UNKNOWN, StageIterator, State, StatelessIterator
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BatchStage(UnaryStage):
-    """Batches: consecutive elements stacked along a new first axis.
+class BatchingStage(UnaryStage):
+    """Consecutive elements combined to batches of one size.
 
     Attributes:
         size: the number of elements in a batch.
@@ -30,26 +30,31 @@ class BatchStage(UnaryStage):
     drop_remainder: bool
 
     @property
-    def layout(self) -> ElementLayout:
-        source = self.source.layout
-        size = self.size if self.drop_remainder else None
-        specs = tuple([with_new_axis(spec, size) for spec in source.specs])
-        return ElementLayout(source.structure.batched(size), specs)
+    def cardinality(self) -> int:
+        count, rounding = self.source.cardinality, 0 if self.drop_remainder else self.size - 1
+        return count if count < 0 else (count + rounding) // self.size
 
     @property
-    def cardinality(self) -> int:
-        return batches(self.source.cardinality, self.size, self.drop_remainder)
+    def static_size(self) -> int | None:
+        """The size of all batches; None if the last one may be smaller."""
+        return self.size if self.drop_remainder else None
+
+
+class BatchStage(BatchingStage):
+    """Batches: consecutive elements stacked along a new first axis."""
+
+    @property
+    def layout(self) -> ElementLayout:
+        source, size = self.source.layout, self.static_size
+        return ElementLayout(
+            source.structure.batched(size), tuple([with_new_axis(spec, size) for spec in source.specs])
+        )
 
     def start(self) -> StageIterator:
         indexed = self.source.indexed()
         if indexed is None:
             return BatchIterator(self, self.source.start())
         return GatherIterator(indexed[0].gather, indexed[1].start(), self.size, self.drop_remainder)
-
-
-def batches(count: int, size: int, drop_remainder: bool) -> int:
-    """The number of batches of ``count`` elements."""
-    return count if count < 0 else (count if drop_remainder else count + size - 1) // size
 
 
 class GatherIterator(StatelessIterator):
@@ -80,7 +85,7 @@ class GatherIterator(StatelessIterator):
 class BatchIterator(StatelessIterator):
     """Iterates over batches of an iterator's elements."""
 
-    def __init__(self, stage: BatchStage, upstream: StageIterator) -> None:
+    def __init__(self, stage: BatchingStage, upstream: StageIterator) -> None:
         super().__init__(upstream)
         self._stage = stage
         self._min_size = stage.size if stage.drop_remainder else 1
@@ -100,55 +105,38 @@ class BatchIterator(StatelessIterator):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PaddedBatchStage(UnaryStage):
+class PaddedBatchStage(BatchingStage):
     """Batches whose elements are padded to one shape.
 
     Attributes:
-        size, drop_remainder: as in :class:`BatchStage`.
         shapes: the padded shape of each leaf; None for the largest size in a batch.
         fills: the padding value of each leaf, scalar arrays.
     """
 
-    size: int
-    drop_remainder: bool
     shapes: tuple[Shape, ...]
     fills: tuple[Array, ...]
 
     @property
     def layout(self) -> ElementLayout:
-        source = self.source.layout
-        size = self.size if self.drop_remainder else None
+        source, size = self.source.layout, self.static_size
         specs = [
             type(s).of(Shape([size, *shape]), s.dtype)
             for s, shape in zip(source.specs, self.shapes, strict=True)
         ]
         return ElementLayout(source.structure.batched(size), tuple(specs))
 
-    @property
-    def cardinality(self) -> int:
-        return batches(self.source.cardinality, self.size, self.drop_remainder)
-
     def start(self) -> StageIterator:
         return PaddedBatchIterator(self, self.source.start())
 
 
-class PaddedBatchIterator(StatelessIterator):
+class PaddedBatchIterator(BatchIterator):
     """Iterates over padded batches of an iterator's elements."""
 
-    def __init__(self, stage: PaddedBatchStage, upstream: StageIterator) -> None:
-        super().__init__(upstream)
-        self._stage = stage
-        self._min_size = stage.size if stage.drop_remainder else 1
+    _stage: PaddedBatchStage
 
-    def next(self, count: int) -> Sequence[Item]:
-        stage, batches = self._stage, []
-        for _ in range(count):
-            items = self._upstream.next(stage.size)
-            if len(items) < self._min_size:
-                break
-            components = enumerate(zip(columns(items), stage.shapes, stage.fills, strict=True))
-            batches.append(tuple([self._padded(i, *component) for i, component in components]))
-        return batches
+    def batch(self, items: Sequence[Item]) -> Item:
+        components = zip(columns(items), self._stage.shapes, self._stage.fills, strict=True)
+        return tuple([self._padded(i, *component) for i, component in enumerate(components)])
 
     def _padded(self, component: int, column: list[Array], shape: Shape, fill: Array) -> Array:
         if any(x.ndim != len(shape) for x in column):

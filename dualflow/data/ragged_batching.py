@@ -20,10 +20,10 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.data.batching import BatchIterator, UnbatchIterator, UnbatchStage, batches, row_count
+from dualflow.data.batching import BatchingStage, BatchIterator, UnbatchIterator, UnbatchStage, row_count
 from dualflow.data.element import DatasetSpec, ElementLayout, Item, layout_of_spec, with_new_axis
 from dualflow.data.rows import stack_rows
-from dualflow.data.stage import UNKNOWN, StageIterator, UnaryStage
+from dualflow.data.stage import UNKNOWN, StageIterator
 from dualflow.function.errors import here
 from dualflow.ops.ragged.ragged_spec import RaggedStructure, RaggedTensorSpec
 
@@ -68,18 +68,14 @@ def _is_spec(x: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RaggedBatchStage(UnaryStage):
+class RaggedBatchStage(BatchingStage):
     """Batches of consecutive elements, whose components may have different lengths.
 
     Attributes:
-        size: the number of elements in a batch.
-        drop_remainder: whether a smaller last batch is dropped.
         splits_dtype: the dtype of row splits of components that are tensors.
         of_tensors: whether components of unknown sizes that are tensors become ragged.
     """
 
-    size: int
-    drop_remainder: bool
     splits_dtype: DType = int64
     of_tensors: bool = True
 
@@ -88,16 +84,12 @@ class RaggedBatchStage(UnaryStage):
         specs, structure = components(self.source.layout)
         return layout_of_spec(unflatten(structure, [self.batched_spec(spec) for spec in specs]))
 
-    @property
-    def cardinality(self) -> int:
-        return batches(self.source.cardinality, self.size, self.drop_remainder)
-
     def start(self) -> StageIterator:
         return RaggedBatchIterator(self, self.source.start())
 
     def batched_spec(self, spec: Any) -> Any:
         """The spec of a batch of a component."""
-        size = self.size if self.drop_remainder else None
+        size = self.static_size
         if isinstance(spec, RaggedTensorSpec):
             shape = [size, *spec.shape]
             return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
