@@ -1,4 +1,4 @@
-"""Total work, critical path and networkx form of a graph.
+"""Total work and critical path of a graph.
 
 For users and tools: no compile imports networkx.
 """
@@ -77,21 +77,6 @@ def workload(graph: Graph) -> Workload:
         complete=_is_static(graph),
         cores=_cores(graph),
     )
-
-
-def to_networkx(graph: Graph) -> nx.MultiDiGraph:
-    """``graph`` as a directed multigraph.
-
-    Its vertices are the nodes and the input values. Each operand of a node is an edge from its producer, with
-    the value as ``value`` and the operand's index as ``slot``.
-    """
-    multigraph = nx.MultiDiGraph(name=graph.name)
-    multigraph.add_nodes_from(graph.inputs)
-    multigraph.add_nodes_from(graph.nodes)
-    for node in graph.nodes:
-        for slot, value in enumerate(node.inputs):
-            multigraph.add_edge(value if value.node is None else value.node, node, value=value, slot=slot)
-    return multigraph
 
 
 def critical_path(graph: Graph, cost: Callable[[Node], float] = work) -> list[Node]:

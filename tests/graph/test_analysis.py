@@ -1,31 +1,16 @@
-"""Graphs as networkx graphs; work and span of graphs with known results."""
+"""Work and span of graphs with known results."""
 
 from __future__ import annotations
 
-import networkx as nx
 import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.analysis import Workload, critical_path, to_networkx, workload
+from dualflow.graph.analysis import Workload, critical_path, workload
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.pipeline import optimise
 from dualflow.graph.work import bytes_moved, work
 from dualflow.ops.record import REGISTRY
-
-
-def test_edges_run_from_producers_to_readers(traced):
-    graph = traced(lambda x: df.exp(x) * x, [3])
-    drawn = to_networkx(graph)
-    exp, product = graph.nodes
-    assert nx.is_directed_acyclic_graph(drawn)
-    assert set(drawn.successors(graph.inputs[0])) == {exp, product}
-    assert drawn.get_edge_data(exp, product)[0]["slot"] == 0
-
-
-def test_a_value_read_twice_is_two_edges(traced):
-    graph = traced(lambda x: x * x, [3])
-    assert to_networkx(graph).number_of_edges(graph.inputs[0], graph.nodes[0]) == 2
 
 
 def test_the_critical_path_takes_the_dear_branch(traced):
