@@ -48,7 +48,7 @@ def _sizes_read(node: Node, has_dynamic_inputs: bool) -> Sequence[TensorSpec]:
         return (*node.specs, *[v.spec for v in node.inputs])
     if not isinstance(node.op.kind, Loop):
         return node.specs
-    return node.specs[: loop_of(node).carried]
+    return loop_of(node).split_results(node.specs).carried
 
 
 @dataclass(frozen=True, slots=True)
