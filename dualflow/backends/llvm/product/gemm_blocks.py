@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, minimum, routine
+from dualflow.backends.llvm.product.gemm_kernel import (
+    LOOP_BODY,
+    Field,
+    Tile,
+    WindowField,
+    field,
+    minimum,
+    routine,
+)
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass
 
@@ -93,8 +101,7 @@ def emit_blocks(
     The first K block assigns C, or adds to it if the product accumulates. ``windows`` are the lengths of the
     lists of offsets if A is windows of a tensor; else None.
     """
-    arguments = [("context", PTR), ("low", I64), ("high", I64), ("thread", I64)]
-    function = module.function(name, VOID, arguments, internal=True)
+    function = module.function(name, VOID, LOOP_BODY, internal=True)
     builder = function.builder
     context, low, high, thread = function.args
     operands = _Operands(*[builder.load(context, i, PTR) for i in range(5)])

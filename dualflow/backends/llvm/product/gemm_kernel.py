@@ -128,6 +128,10 @@ class KernelArgs(NamedTuple):
     accumulate: EmittedValue
 
 
+ROUTINE = tuple([(name, PTR) for name in ("table", "x", "y", "out", "scratch", "pool", "pfor")])
+"""The arguments of a routine for ``out = x @ y``; ``pool`` and ``pfor`` are null if it runs on one thread."""
+LOOP_BODY = (("context", PTR), ("low", I64), ("high", I64), ("thread", I64))
+"""The arguments of the body of a parallel loop: see ``runtime/pool.ll``."""
 LISTS = (("row_offsets", PTR), ("runs", PTR))
 """More arguments if A is windows: offsets of rows, and of columns as :class:`ColumnRun`."""
 

@@ -18,9 +18,9 @@ from dualflow.backends.llvm.product.gemm import (
     bits_of,
     gemm,
 )
-from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.product.gemm_kernel import ROUTINE, Field
 from dualflow.backends.llvm.runtime.ir_source import IrSource
-from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
+from dualflow.backends.llvm.text import I32, I64, VOID, LlvmModule, Type
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.nest import Layout
@@ -222,8 +222,7 @@ def _blas_module(char: str, int_bits: int) -> IrSource:
     """
     module, name = LlvmModule(), f"{_BLAS[char]}_{int_bits}"
     element, integer = ELEMENTS[char], I64 if int_bits == 64 else I32
-    arguments = [(a, PTR) for a in ("table", "x", "y", "out", "scratch", "pool", "pfor")]
-    function = module.function(name, VOID, arguments)
+    function = module.function(name, VOID, ROUTINE)
     ir, (table, x, y, out, *_) = function.builder, function.args
     parameters = [ir.load(table, i, I64) for i in range(8)]
     transpositions = [word.cast(I32) for word in parameters[:2]]

@@ -17,6 +17,7 @@ import functools
 from enum import IntEnum, auto
 from typing import Final
 
+from dualflow.backends.llvm.product.gemm_kernel import LOOP_BODY, ROUTINE
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, LlvmModule
 
@@ -59,8 +60,7 @@ def _emit_entry(module: LlvmModule, body: str) -> None:
     chunk)``. They are never null here: programs on one thread have no such step. The body gets null
     ones where threads share whole products, so a product runs on one thread.
     """
-    arguments = ("table", "x", "y", "out", "scratch", "pool", "pfor")
-    function = module.function(NAME, VOID, [(name, PTR) for name in arguments])
+    function = module.function(NAME, VOID, ROUTINE)
     builder = function.builder
     *operands, pool, pfor = function.args
     size, chunk, least = (
@@ -88,8 +88,7 @@ def _emit_entry(module: LlvmModule, body: str) -> None:
 
 def _emit_body(module: LlvmModule, name: str) -> None:
     """Emit the products for indices ``low`` to ``high`` of the first axis, with the pool of the context."""
-    arguments = [("context", PTR), ("low", I64), ("high", I64), ("thread", I64)]
-    function = module.function(name, VOID, arguments, internal=True)
+    function = module.function(name, VOID, LOOP_BODY, internal=True)
     builder = function.builder
     context, low, high, thread = function.args
     table, *matrices, scratch, pool, pfor = (builder.load(context, i, PTR) for i in range(7))
