@@ -188,7 +188,10 @@ class Op:
         try:
             outputs = self.infer(*inputs, **attrs)
         except (InvalidArgumentError, DTypeError) as error:
-            raise type(error)(f"{self.name}({self._shown(inputs, attrs)}): {error}") from None
+            described = type(error)(f"{self.name}({self._shown(inputs, attrs)}): {error}")
+            for note in getattr(error, "__notes__", ()):  # the line of an op in a body
+                described.add_note(note)
+            raise described from None
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def cotangent(self, i: int, g: Any, out: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -207,7 +210,9 @@ class Op:
         return not isinstance(self.vjp, tuple) or self.vjp[i] is not None
 
     def _shown(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> str:
-        return ", ".join([str(s) for s in inputs] + [f"{k}={v!r}" for k, v in attrs.items()])
+        """The inputs and the attributes, but for those of several lines, such as graphs."""
+        attributes = [f"{k}={v!r}" for k, v in attrs.items()]
+        return ", ".join([*map(str, inputs), *[text for text in attributes if "\n" not in text]])
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -137,3 +137,16 @@ def test_converted_code_of_transforms_is_no_frame_of_an_error() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         mapped_dynamically(lambda row: TOTAL.assign(df.ones([2])) + row, X)
     assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
+
+
+def test_the_error_of_a_size_has_the_op_the_shapes_and_the_line_but_no_graph() -> None:
+    def scaled(x, y):
+        return df.exp(x) + x * y
+
+    signature = [df.TensorSpec([None, None])] * 2
+    mapped = df.function(lambda x, y: vmap(scaled)(x, y), input_signature=signature)
+    with pytest.raises(InvalidArgumentError) as info:
+        mapped(df.ones([3, 2]), df.ones([3, 5]))
+    assert "multiply(float32[2], float32[5])" in str(info.value)
+    assert "\n" not in str(info.value)
+    assert "in scaled" in info.value.__notes__[0]
