@@ -33,6 +33,7 @@ class SizeGuard(NamedTuple):
         x, y: the sizes, as expressions in size variables.
         outcome: whether it holds.
         origin: the user's line that needed it; None if a tensor's dtype did.
+        of_op: whether the op that this line calls needed it, not Python code.
     """
 
     equality: bool
@@ -40,6 +41,7 @@ class SizeGuard(NamedTuple):
     y: int
     outcome: bool
     origin: Origin | None
+    of_op: bool = False
 
     def described(self, names: Mapping[SizeVariable, str]) -> str:
         """The comparison as text, with ``names`` for size variables."""
@@ -91,14 +93,14 @@ class SizeGuards:
             )
 
     @property
-    def fixed_axes(self) -> dict[Axis, Origin | None]:
-        """The axes whose sizes a guard requires to be one number, with the line that needed it."""
+    def fixed_axes(self) -> dict[Axis, SizeGuard]:
+        """The axes whose sizes a guard requires to be one number, with this guard."""
         fixed = {}
         for guard in self.guards:
             if guard.equality and guard.outcome and type(guard.y) is int:
                 variables = size_variables(guard.x)
                 if len(variables) == 1:
-                    fixed[self.axes[variables.pop()]] = guard.origin
+                    fixed[self.axes[variables.pop()]] = guard
         return fixed
 
     @property

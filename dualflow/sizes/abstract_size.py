@@ -29,6 +29,10 @@ class AbstractSize(AbstractTensor):
         """The number as a tensor of ``dtype``."""
         raise NotImplementedError
 
+    def fix(self) -> None:
+        """Record that an op needs the number: the trace serves only calls with it."""
+        raise NotImplementedError
+
 
 symbolic_sizes_enabled: Final[list[str]] = []
 """A flag: empty until a trace has an AbstractSize; until then checks for such numbers are skipped.
@@ -76,6 +80,9 @@ class AbstractSizeScope:
         """Whether ``x < y`` in the traced call."""
         raise NotImplementedError
 
-    def exact(self, size: int) -> int:
-        """The number that ``size`` is in the traced call, which serves only calls with this number."""
+    def exact(self, size: int, *, of_op: bool = False) -> int:
+        """The number that ``size`` is in the traced call, which serves only calls with this number.
+
+        ``of_op`` is whether an op needs the number, not Python code.
+        """
         raise NotImplementedError

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from dualflow.core.records import NamedTuple
@@ -16,7 +17,6 @@ from dualflow.function.arguments.dynamic_sizes import Axis, input_leaves
 from dualflow.function.arguments.signature import Key
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from dualflow.function.errors import RetracingWarning
-from dualflow.graph.ir import Origin
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.sizes.symbolic_sizes import SizeVariable
 
@@ -27,9 +27,13 @@ _MAX_WARNINGS: Final = 2
 """The number of warnings of one function."""
 _USE_SIGNATURE: Final = "make sizes dynamic by an input_signature, or pad to one size"
 _USE_SHAPE_OP: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
+_USE_ONE_SIZE: Final = "the op at {0} is compiled for each size: keep to few, or pad to one"
 _OTHER_KEYS: Final = "the keys of a dict are in another order or of other types (keep to one)"
 _SERVES_ALL_SIZES: Final = "this trace serves all sizes"
 _MAX_EVENTS: Final = 256
+
+Remedy = Callable[[int, Iterable[int]], str]
+"""What to do about different sizes, by the number of the leaf and its axes."""
 
 
 class Event(NamedTuple):
@@ -61,8 +65,8 @@ class TraceHistory:
         self.count = 0
         self.dynamic_sizes_error = ""
         """The error of the function's first trace with dynamic sizes; empty if there was none."""
-        self.fixed_axes: dict[Axis, Origin | None] = {}
-        """The axes of leaves whose sizes Python code needs as numbers, with its line."""
+        self.fixed_axes: dict[Axis, SizeGuard] = {}
+        """The axes of leaves whose sizes Python code or an op needs as numbers, with the guard."""
         self._guards: dict[str, tuple[Key, Mapping[SizeVariable, Axis], SizeGuard]] = {}
 
     def add(
@@ -93,7 +97,7 @@ class TraceHistory:
         )
         guard = self._refusing_guard(key, traced) if traced in earlier else None
         reasons = (
-            (guard,) if guard else tuple(_nearest(key, traced, earlier, names, parameters, self._remedy))
+            (guard,) if guard else tuple(_nearest(key, traced, earlier, names, parameters, self._remedy_of))
         )
         self._events.append(Event(shown, call, reasons))
         self.count += 1
@@ -108,11 +112,19 @@ class TraceHistory:
     def add_guards(self, key: Key, names: Sequence[str], guards: SizeGuards) -> None:
         """Add the guards of a trace for ``key``, whose leaves have ``names``."""
         leaves = input_leaves(key)
-        self.fixed_axes.update({(leaves[i], axis): at for (i, axis), at in guards.fixed_axes.items()})
+        self.fixed_axes.update({(leaves[i], axis): guard for (i, axis), guard in guards.fixed_axes.items()})
         axes = {v: (leaves[i], axis) for v, (i, axis) in guards.axes.items()}
         shown = {v: f"{names[leaf]}.shape[{axis}]" for v, (leaf, axis) in axes.items()}
         for guard in guards.guards:
             self._guards.setdefault(guard.described(shown), (key, axes, guard))
+
+    def _remedy_of(self, leaf: int, axes: Iterable[int]) -> str:
+        """What to do about different sizes of ``axes`` of a leaf."""
+        for axis in axes:
+            guard = self.fixed_axes.get((leaf, axis))
+            if guard is not None and guard.of_op:
+                return _USE_ONE_SIZE.format(_line(guard))
+        return self._remedy
 
     def _refusing_guard(self, key: Key, traced: Key) -> str | None:
         """The guard of an earlier trace with the same dynamic sizes that refuses a call with ``key``."""
@@ -154,7 +166,12 @@ class TraceHistory:
 
 def _place(guard: SizeGuard) -> str:
     """The line that made a guard necessary, as the end of a sentence."""
-    return "" if guard.origin is None else f" ({os.path.basename(guard.origin.file)}:{guard.origin.line})"
+    return "" if guard.origin is None else f" ({_line(guard)})"
+
+
+def _line(guard: SizeGuard) -> str:
+    assert guard.origin is not None, "it has a line"
+    return f"{os.path.basename(guard.origin.file)}:{guard.origin.line}"
 
 
 def _nearest(
@@ -163,20 +180,24 @@ def _nearest(
     earlier: Sequence[Key],
     names: Sequence[str],
     parameters: Sequence[str],
-    remedy: str,
+    remedy_of: Remedy,
 ) -> list[str]:
     """The differences between ``key`` and the most similar earlier key, if possible of the same structure."""
     alike = [old for old in earlier if old.structure == key.structure]
     if alike:
-        return min([_differences(old, key, traced, names, remedy) for old in alike], key=len)
+        return min([_differences(old, key, traced, names, remedy_of) for old in alike], key=len)
     others = [_restructured(old.structure, key.structure, parameters) for old in earlier]
     return min(others, key=len, default=[])
 
 
-def _differences(old: Key, new: Key, traced: Key, names: Sequence[str], remedy: str) -> list[str]:
+def _differences(old: Key, new: Key, traced: Key, names: Sequence[str], remedy_of: Remedy) -> list[str]:
     rows = zip(names, old.leaves, new.leaves, traced.leaves, strict=True)
     dicts = [] if old.dict_keys == new.dict_keys else [_OTHER_KEYS]
-    leaves = [_difference(name, a, b, leaf, remedy) for name, a, b, leaf in rows if a != b]
+    leaves = [
+        _difference(name, a, b, leaf, functools.partial(remedy_of, i))
+        for i, (name, a, b, leaf) in enumerate(rows)
+        if a != b
+    ]
     return [*leaves, *dicts]
 
 
@@ -209,9 +230,11 @@ def outline(structure: Structure) -> str:
     return f"({inner})" if kind is tuple else f"{getattr(kind, '__name__', type(kind).__name__)}({inner})"
 
 
-def _difference(name: str, old: Leaf, new: Leaf, traced: Leaf, remedy: str) -> str:
+def _difference(
+    name: str, old: Leaf, new: Leaf, traced: Leaf, remedy_of: Callable[[Iterable[int]], str]
+) -> str:
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf) and isinstance(traced, TensorLeaf):
-        return _tensor_difference(name, old.spec, new.spec, traced.spec, remedy)
+        return _tensor_difference(name, old.spec, new.spec, traced.spec, remedy_of)
     change = f"{name} went from {old} to {new}"
     if (
         isinstance(new, ValueLeaf)
@@ -224,12 +247,18 @@ def _difference(name: str, old: Leaf, new: Leaf, traced: Leaf, remedy: str) -> s
     return change
 
 
-def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec, traced: TensorSpec, remedy: str) -> str:
+def _tensor_difference(
+    name: str,
+    old: TensorSpec,
+    new: TensorSpec,
+    traced: TensorSpec,
+    remedy_of: Callable[[Iterable[int]], str],
+) -> str:
     if old.dtype is not new.dtype:
         return f"{name} went from {old.dtype.name} to {new.dtype.name} (df.cast it before the call)"
     if old.rank != new.rank:
         return f"{name} went from shape {old.shape} to {new.shape}, of another rank"
     sizes = enumerate(zip(old.shape, new.shape, strict=True))
     changes = {i: f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b}
-    note = _SERVES_ALL_SIZES if all(traced.shape[i] is None for i in changes) else remedy
+    note = _SERVES_ALL_SIZES if all(traced.shape[i] is None for i in changes) else remedy_of(changes)
     return f"{', '.join(changes.values())} ({note})"

@@ -53,6 +53,9 @@ class GuardedSize(GuardedNumber):
         """The size as an int; adds a guard, so that the trace serves only calls of this size."""
         return self._scope.exact(self._size)
 
+    def fix(self) -> None:
+        self._scope.exact(self._size, of_op=True)
+
     def recorded(self, dtype: DType | None) -> Any:
         """The size as a scalar of the trace; of int32 by default, or of int64 if it is larger."""
         tensor = self._scope.tensor(self._size)

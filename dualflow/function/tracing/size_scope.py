@@ -144,25 +144,26 @@ class SizeScope(AbstractSizeScope):
             return decided
         return self._guarded(x, y, self.number(x) < self.number(y), equality=False)
 
-    def exact(self, size: int) -> int:
+    def exact(self, size: int, *, of_op: bool = False) -> int:
         """The value of ``size`` in the traced call; records a guard that fixes ``size`` to it."""
         number = self.number(size)
         variables = size_variables(size)
         if len(variables) == 1 and not self.closed:  # a guard on the axis itself marks it as fixed
             (variable,) = variables
             axis_size = SymInt({(variable,): 1})
-            self._guarded(axis_size, self.number(axis_size), True, equality=True)
+            self._guarded(axis_size, self.number(axis_size), True, equality=True, of_op=of_op)
         else:
-            self._guarded(size, number, True, equality=True)
+            self._guarded(size, number, True, equality=True, of_op=of_op)
         return number
 
     def finish(self) -> SizeGuards:
         """The guards of the trace."""
         return SizeGuards(dict(self._axes), tuple(self._guards.values()))
 
-    def _guarded(self, x: int, y: int, outcome: bool, *, equality: bool) -> bool:
+    def _guarded(self, x: int, y: int, outcome: bool, *, equality: bool, of_op: bool = False) -> bool:
         if not self.closed and (isinstance(x, SymInt) or isinstance(y, SymInt)):
-            self._guards.setdefault((equality, x, y), SizeGuard(equality, x, y, outcome, caller()))
+            guard = SizeGuard(equality, x, y, outcome, caller(), of_op)
+            self._guards.setdefault((equality, x, y), guard)
         return outcome
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -87,7 +86,7 @@ def fix_window_sizes(filters: Any, axes: int) -> None:
     for size in filters.get_shape()[:axes]:
         is_automatic = isinstance(size, AbstractSize)
         if is_automatic:
-            operator.index(size)
+            size.fix()
 
 
 def has_channels_first(data_format: str | None, rank: int) -> bool:

@@ -67,6 +67,8 @@ def test_programs_of_automatic_sizes_have_windows_of_static_size(name: str):
         x, w = drawn(batch, 6, 6, 2), drawn(height, *shape)
         np.testing.assert_allclose(f(x, w), function(x, w), rtol=1e-4, atol=1e-5)
     assert "w.shape[0] == 5" in f.explain()
+    assert "the op at test_run_time_filters.py" in f.explain()
+    assert "Python code needs" not in f.explain()
     trace = next(c for c in f.concrete_functions if c.guards.guards)
     call_sizes = CallSizes({(0, 0): 7, (1, 0): 5})
     sized = with_symbolic_sizes(trace.graph, CompileOptions(), guards=trace.guards, call_sizes=call_sizes)
