@@ -77,6 +77,9 @@ def init_scope() -> Iterator[None]:
 def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """The value of a tensor as a NumPy array or scalar, if it is known while a function is traced; else None.
 
+    Where sizes are dynamic because calls differ, those of the traced call are known, and the trace serves
+    only calls with these sizes.
+
     Args:
         tensor: a tensor; other objects are returned unchanged.
         partial: ignored, since values are never known in part.
@@ -90,7 +93,7 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     if not isinstance(tensor, AbstractTensor):
         return tensor
     symbolic: Any = tensor
-    value = symbolic.static_value()
+    value = symbolic.python_value() if isinstance(tensor, SymbolicTensor) else symbolic.static_value()
     return value if value is None or value.ndim else value[()]
 
 

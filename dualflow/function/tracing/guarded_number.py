@@ -123,6 +123,9 @@ class GuardedNumber(SymbolicTensor, AbstractSize):
         """The number as an array once the trace has ended, else None."""
         return as_array(self.number) if self.is_constant else None
 
+    def python_value(self) -> Any:
+        return as_array(self.number)
+
     def __float__(self) -> float:  # type: ignore[override]  # the base refuses
         return float(self.number)
 

@@ -31,7 +31,7 @@ from dualflow.eager.python_call import NUMPY_FUNCTION, PY_FUNCTION, with_declare
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
-from dualflow.function.tracing.static_elements import static_elements
+from dualflow.function.tracing.static_elements import computed_from_sizes, static_elements
 from dualflow.graph.ir import Origin, Value
 from dualflow.graph.origin import caller, is_inside
 from dualflow.ops.record import Op
@@ -242,6 +242,16 @@ class SymbolicTensor(Tensor):
     def static_value(self) -> Any:
         """The value as an array if it is computed from constants alone, else None."""
         return self._tracer.static_value(self._value)
+
+    def python_value(self) -> Any:
+        """The static value, for Python code: sizes are those of the traced call, which are guards."""
+        value, scope = self.static_value(), self._tracer.size_scope
+        if value is not None or scope is None or scope.closed:
+            return value
+        tensor_of, static_value = self._tracer.tensor_of, self._tracer.static_value
+        return computed_from_sizes(
+            self._value, static_value, lambda value: scope.python_shape(tensor_of(value))
+        )
 
     def static_elements(self) -> Any:
         """The elements that are constants or static sizes, None for each other.

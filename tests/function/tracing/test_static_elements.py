@@ -78,3 +78,19 @@ def test_sizes_stay_known_in_an_explicit_graph():
         y = v1.reshape(x, v1.concat([[s[0] * s[1]], [3]], 0))
         assert y.shape.as_list() == [None, 3]
         np.testing.assert_array_equal(session.run(y, {x: X.numpy()}), X.numpy().reshape(10, 3))
+
+
+def test_the_static_value_of_a_shape_is_that_of_the_call_if_calls_differ_in_size():
+    static_values = []
+
+    @df.function
+    def traced(x):
+        joined = df.concat([df.shape(x)[:1] * 2, [7]], 0)
+        static_values.append((df.get_static_value(joined), df.get_static_value(x.shape[0])))
+        assert df.get_static_value(df.cast(df.reduce_sum(x), df.int32)) is None
+        return df.zeros(df.get_static_value(joined)) + df.reduce_sum(x)
+
+    for rows in (3, 4, 5, 4):
+        assert traced(df.ones([rows, 2])).shape == (2 * rows, 7)
+    for joined, rows in static_values:
+        assert joined.tolist() == [2 * rows, 7]
