@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from dualflow.backends.llvm.runtime import fastcall, jit
 from dualflow.backends.llvm.runtime.call_memory import CallMemory
 
 Array = np.ndarray[Any, Any]
+KeptBytes = Callable[[Callable[[], None]], int]
 
 EXPORTS = ["plus_one", "multiply", "descend", "through_arena", "fail", "nothing", "sizes", "wait"]
 
@@ -113,6 +116,25 @@ def fast() -> Fast:
         pytest.skip("this Python or NumPy has another layout: graphs are called by portable means")
     text = Path(__file__).with_name("kernels.ll").read_text(encoding="ascii")
     return Fast(layout, jit.compile_text(text, EXPORTS, {}))
+
+
+@pytest.fixture
+def kept_bytes() -> KeptBytes:
+    """Returns the bytes that the second run of a function leaves allocated."""
+
+    def measure(use: Callable[[], None]) -> int:
+        use()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            use()
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+
+    return measure
 
 
 @pytest.fixture(params=[False, True], ids=["light", "heavy"])

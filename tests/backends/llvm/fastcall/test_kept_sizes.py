@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import threading
-import tracemalloc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from dualflow.backends.llvm.runtime import fastcall
 from dualflow.backends.llvm.runtime.call_memory import GrowingCallMemory
 
 if TYPE_CHECKING:
-    from tests.backends.llvm.fastcall.conftest import Fast
+    from tests.backends.llvm.fastcall.conftest import Fast, KeptBytes
 
 VECTOR = fastcall.ArraySpec(np.dtype(np.float64), (-1,))
 """A vector whose length is the first parameter."""
@@ -145,19 +143,10 @@ def test_a_fork_within_calls_has_the_tables(fast: Fast) -> None:
     assert ended == [0]
 
 
-def test_tables_are_freed_with_the_function(fast: Fast) -> None:
+def test_tables_are_freed_with_the_function(fast: Fast, kept_bytes: KeptBytes) -> None:
     def use() -> None:
         call = function(fast, lambda params: None, extra=100_000)
         for n in (1, 2, OTHER, 3, TOO_LARGE, 1):
             length(call, fast, n)
 
-    use()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        use()
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 1 << 16
-    finally:
-        tracemalloc.stop()
+    assert kept_bytes(use) < 1 << 16

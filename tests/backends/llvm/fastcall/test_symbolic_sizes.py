@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from dualflow.backends.llvm.runtime import fastcall
 from dualflow.backends.llvm.runtime.call_memory import GrowingCallMemory
 
 if TYPE_CHECKING:
-    from tests.backends.llvm.fastcall.conftest import Fast
+    from tests.backends.llvm.fastcall.conftest import Fast, KeptBytes
 
 DYNAMIC_VECTOR = fastcall.ArraySpec(np.dtype(np.float64), (-1,))
 """A vector whose length is the first parameter."""
@@ -132,19 +130,10 @@ def test_threads_have_an_arena_each(fast: Fast) -> None:
     assert not wrong
 
 
-def test_the_arena_is_freed_with_the_function(fast: Fast) -> None:
+def test_the_arena_is_freed_with_the_function(fast: Fast, kept_bytes: KeptBytes) -> None:
     def use() -> None:
         call = copying(fast, 10_000)
         for n in (1, 2, 100, 3):
             call(fast.Tensor(np.ones(n)))
 
-    use()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        use()
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 1 << 16
-    finally:
-        tracemalloc.stop()
+    assert kept_bytes(use) < 1 << 16
