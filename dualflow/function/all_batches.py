@@ -1,8 +1,8 @@
 """The trace for batches of all sizes, which runs the first call of a function in place of the static trace.
 
-A function is traced for the sizes of its first call, as ever. If its ops run as fast when first axes are
-dynamic, and running its Python code again can't be noticed, it is traced once more with these axes dynamic.
-That trace is compiled, and serves the calls with other batches: they trace and compile nothing.
+A function is traced for the sizes of its first call. If its ops run as fast when first axes are dynamic, and
+a second run of its Python code has no effects, it is traced once more with these axes dynamic. That trace is
+compiled, and serves calls with other batches, which trace and compile nothing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from dualflow.core.records import replace
-from dualflow.core.shape import UNKNOWN_RANK, Shape
+from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.function.arguments.match_structure import kind_serves
@@ -89,7 +89,11 @@ def _with_dynamic_first_axis(leaf: Leaf, is_fixed: bool) -> Leaf:
     first, *others = leaf.spec.shape
     if first is None or first < 2:
         return leaf
-    return TensorLeaf(TensorSpec(Shape([None, *others]), leaf.spec.dtype, leaf.spec.name))
+    return _with_sizes(leaf, [None, *others])
+
+
+def _with_sizes(leaf: TensorLeaf, sizes: Sequence[Dim]) -> TensorLeaf:
+    return TensorLeaf(TensorSpec(Shape(sizes), leaf.spec.dtype, leaf.spec.name))
 
 
 def _accepts(old: Leaf, new: Leaf) -> bool:
@@ -131,4 +135,4 @@ def _common(old: Leaf, new: Leaf, leaf_index: int, fixed: Container[Axis]) -> Le
         return new
     pairs = enumerate(zip(old.spec.shape, new.spec.shape, strict=True))
     sizes = [b if a == b or (leaf_index, axis) in fixed else None for axis, (a, b) in pairs]
-    return TensorLeaf(TensorSpec(Shape(sizes), new.spec.dtype, new.spec.name))
+    return _with_sizes(new, sizes)

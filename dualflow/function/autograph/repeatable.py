@@ -49,18 +49,8 @@ _CONTAINERS: Final = (list, tuple, dict, set, frozenset, np.ndarray)
 _EXTENDED, _GLOBAL, _NAME = (dis.opmap[name] for name in ("EXTENDED_ARG", "LOAD_GLOBAL", "LOAD_NAME"))
 _MAX_ITEMS: Final = 1_000
 _CHANGING: Final = frozenset(
-    {
-        "add",
-        "append",
-        "clear",
-        "difference_update",
-        "discard",
-        "extend",
-        "insert",
-        "intersection_update",
-        "pop",
-    }
-    | {"popitem", "remove", "reverse", "setdefault", "sort", "symmetric_difference_update", "update"}
+    {"add", "append", "clear", "difference_update", "discard", "extend", "insert", "intersection_update"}
+    | {"pop", "popitem", "remove", "reverse", "setdefault", "sort", "symmetric_difference_update", "update"}
     | {"byteswap", "fill", "itemset", "partition", "put", "resize", "setfield", "setflags"}
 )
 """The methods that change lists, dicts, sets and arrays; besides special methods, such as ``__setitem__``."""
